@@ -32,8 +32,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pyarrow.parquet as pq
 
+from ruler_builder.pinned import Store
 from ruler_builder.release.folder import rows_of, write_rows
-from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import parse_length

@@ -23,13 +23,14 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
+from ruler_builder.parse_options import language_pairs
+from ruler_builder.pinned import Store
 from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.base import TaskKey
 from ruler_builder.tasks.registry import read_suite
-from ruler_builder.text.languages import language_pairs
-from ruler_builder.text.sources import Sources, Store
+from ruler_builder.text.counted import CountedSources
+from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.haystacks import CountedSources
 from ruler_common.names import TASKS
 
 ROOT = Path(__file__).parent.parent

@@ -18,18 +18,12 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
 from ruler_builder.text import borders, corpora, errata
 from ruler_builder.text.languages import noun_list, shared_nouns, unchecked_language
 from ruler_builder.text.sentences import essay_starts, split_starts
-from ruler_builder.text.sources import (
-    CANONICAL,
-    EMBEDDED,
-    NOUNS,
-    Sources,
-    Store,
-    embedded_languages,
-    parse_sources_option,
-)
+from ruler_builder.text.sources import CANONICAL, EMBEDDED, NOUNS, Sources, embedded_languages
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
 

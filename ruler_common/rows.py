@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -114,6 +116,48 @@ def arrow_schema() -> Any:
     span: list[Any] = [pa.field(part, kind) for part, kind in EVIDENCE.items()]
     lists = {"outputs": pa.list_(pa.string()), "evidence": pa.list_(pa.struct(span))}
     return pa.schema([pa.field(name, lists.get(name, kind)) for name, kind in COLUMNS.items()])
+
+
+def record_batch(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows as a pyarrow.RecordBatch.
+
+    RecordBatch.from_pylist would do so too, but like pyarrow.array and pyarrow.scalar it imports
+    pandas, which takes longer than making a small file.
+    """
+    import pyarrow as pa
+
+    schema = arrow_schema()
+    columns = []
+    for field in schema:
+        columns.append(_arrow_array([row[field.name] for row in rows], field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _arrow_array(values: Sequence[Any], kind: Any) -> Any:
+    """Return values, none of them missing, as a pyarrow.Array of a type of `arrow_schema`."""
+    import numpy as np
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        columns = [
+            _arrow_array([value[field.name] for value in values], field.type) for field in kind
+        ]
+        return pa.StructArray.from_arrays(columns, fields=list(kind))
+    if pa.types.is_list(kind):
+        ends = _arrow_array([0, *accumulate(map(len, values))], pa.int32())
+        items = _arrow_array([item for value in values for item in value], kind.value_type)
+        return pa.ListArray.from_arrays(ends, items, type=kind)
+    if pa.types.is_string(kind):
+        encoded = [value.encode() for value in values]
+        ends = np.array([0, *accumulate(map(len, encoded))], dtype=np.int32)
+        return pa.StringArray.from_buffers(
+            len(values), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
+        )
+    if pa.types.is_boolean(kind):
+        data = np.packbits(np.array(values, dtype=bool), bitorder="little")
+    else:
+        data = np.array(values, dtype=kind.to_pandas_dtype())
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
 
 
 def features() -> datasets.Features:

@@ -56,7 +56,7 @@ def tokens_by_tokenizer(
         Mean tokens without special tokens and without answers. Raises RulerError for an unknown
         name, a tokenizer that is not installed, and rows of several tokenizers.
     """
-    from ruler_builder.text.sources import Store
+    from ruler_builder.pinned import Store
     from ruler_builder.tokens.tokenizers import load_counter, split_spec
     from ruler_common.names import languages_of
     from ruler_common.text import steps

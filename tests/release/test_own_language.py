@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 import ruler_release as ruler
-from ruler_builder.text.languages import FILES, language_folders, shared_nouns
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
+from ruler_builder.text.language_folders import FILES, language_folders
+from ruler_builder.text.languages import shared_nouns
+from ruler_builder.text.sources import Sources
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_dataset import load
@@ -149,7 +152,7 @@ def test_its_letters_fold_as_it_writes_them():
 
 
 def _table() -> dict[str, Any]:
-    from ruler_builder.text.languages import describe
+    from ruler_builder.text.language_folders import describe
 
     return dict(describe((FOLDER / "language.toml").read_bytes(), "language.toml").table)
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_builder.options import BuildOptions
+from ruler_builder.parse_options import language_pairs, parse_sources_option
+from ruler_builder.pinned import Store
 from ruler_builder.release.card import write_card_files
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
@@ -42,8 +44,8 @@ from ruler_builder.release.worker import (
 )
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite, sources_of
-from ruler_builder.text.languages import language_folders, language_pairs
-from ruler_builder.text.sources import SourceFile, Sources, Store, parse_sources_option
+from ruler_builder.text.language_folders import language_folders
+from ruler_builder.text.sources import SourceFile, Sources
 from ruler_builder.tokens.tokenizers import is_same_tokenizer, named, split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole

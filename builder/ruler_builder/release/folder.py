@@ -24,15 +24,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import BaseFileLock, FileLock, Timeout
 
+from ruler_builder.pinned import cache_dir
 from ruler_builder.release.facts import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
-from ruler_builder.text.sources import cache_dir
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder, temporary_beside, write_whole
 from ruler_common.manifest import (
@@ -44,7 +43,7 @@ from ruler_common.manifest import (
     parse_manifest,
 )
 from ruler_common.names import LANGUAGES, Config, check_release_names, parse_length
-from ruler_common.rows import COLUMNS, Row, arrow_schema, canary_of
+from ruler_common.rows import COLUMNS, Row, arrow_schema, canary_of, record_batch
 
 BUILD_FOLDER = ".build"  # of a build that has not finished
 STAGING = ".fetch"  # of a download that has not finished
@@ -82,15 +81,15 @@ def write_rows(path: Path, rows: Iterable[Row], max_length: int, level: int) -> 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     group = max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
-    schema, digest, unwritten = arrow_schema(), hashlib.sha256(), iter(rows)
+    digest, unwritten = hashlib.sha256(), iter(rows)
     with (
         temporary_beside(path) as temporary,
-        pq.ParquetWriter(temporary, schema, compression_level=level, **_FORM) as writer,
+        pq.ParquetWriter(temporary, arrow_schema(), compression_level=level, **_FORM) as writer,
     ):
         while batch := list(islice(unwritten, group)):
             for row in batch:
                 digest_row(digest, row)
-            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+            writer.write_batch(record_batch(batch))
     return digest.hexdigest()
 
 

@@ -26,6 +26,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ruler_builder.pinned import Store
 from ruler_builder.release.folder import (
     new_settings,
     with_files,
@@ -34,10 +35,10 @@ from ruler_builder.release.folder import (
 )
 from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.tasks.registry import Suite, sources_of
-from ruler_builder.text.sources import SourceChoice, Sources, Store
+from ruler_builder.text.counted import CountedSources
+from ruler_builder.text.sources import SourceChoice, Sources
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.haystacks import CountedSources
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import sha256_of
@@ -267,14 +268,14 @@ def process_pool(worker: Any, workers: int) -> Iterator[Run]:
     works in this process. An error and Ctrl-C end the work at once; if a process dies, RulerError
     is raised.
     """
+    if workers == 1:
+        yield lambda step, items: (step(worker, item) for item in items)
+        return
     context = multiprocessing.get_context("spawn")
     until_closed, end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, _start_process, (worker, until_closed))
 
     def run(step: Step, items: Iterable[Any]) -> Iterator[Any]:
-        if workers == 1:
-            yield from (step(worker, item) for item in items)
-            return
         for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
             yield future.result()
 

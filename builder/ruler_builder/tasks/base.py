@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ruler_builder.tasks.draws import Draw
 from ruler_builder.tasks.templates import Frame
+from ruler_builder.text.counted import CountedSources
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.haystacks import CountedSources
 from ruler_builder.window.prompt import Fitted, Impossible, PromptBuilder, fit, refuse_if_over
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row, canary_of

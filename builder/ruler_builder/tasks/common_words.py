@@ -39,8 +39,8 @@ from ruler_builder.tasks.templates import (
     fill_templates,
 )
 from ruler_builder.text import corpora
+from ruler_builder.text.counted import CountedTexts
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
 

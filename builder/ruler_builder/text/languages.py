@@ -1,7 +1,5 @@
-"""The languages of ONERULER: which to build, the folders of custom languages, and their texts.
+"""A language of ONERULER: its prompts, nouns, book and words.
 
-    language_pairs("oneruler", ("pl", "en-ko"))     # pl with pl, en with Korean instructions
-    custom = language_folders([Path("tr")])          # "niah-tr": SourceFile(…), "book-tr": …
     polish = read_language("pl", sources)
     polish.parts["needle"]          # 'Specjalna magiczna liczba dla hasła „{key}” to: {value}.'
     polish.none_word                # 'brak'
@@ -9,332 +7,38 @@
     polish.words()                  # the words of cwe
 
 All that a task needs to know about a language is in one object, whether the language is one of the
-26 or comes from a folder (`--language-folder`, docs/languages.md). The errors of the published
-files and their corrections are in errata.toml. Source: ONERULER (arXiv:2503.01996), section 2 and
-appendix.
+26 or comes from a folder (language_folders.py). The errors of the published files and their
+corrections are in errata.toml. Source: ONERULER (arXiv:2503.01996), section 2 and appendix.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from ruler_builder.text import errata
 from ruler_builder.text.borders import folded, read_borders, sliced
 from ruler_builder.text.corpora import vocabulary
+from ruler_builder.text.language_folders import describe
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import (
     CANONICAL,
-    CUSTOM,
     NOUNS,
     LanguageSources,
-    Pinned,
-    SourceFile,
     Sources,
     language_sources,
-    restricted_books,
 )
 from ruler_common.errors import RulerError
-from ruler_common.files import check_type, parse_toml
-from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts, language_facts
-from ruler_common.manifest import BookRights, LanguageEntry
-from ruler_common.names import LANGUAGES, check_name, check_new_name
-
-# ---- Which languages to build --------------------------------------------------------------------
-
-CROSSED = ("en", "ko", "pl")
-"""The languages that the paper crosses, in all six directions."""
-
-
-class Pair(NamedTuple):
-    """The language of the text and the language of the instruction, as ISO 639-1 codes."""
-
-    language: str
-    instruction_language: str
-
-
-def language_pairs(
-    dataset: str,
-    names: Sequence[str] = ("default",),
-    *,
-    instruction: str | None = None,
-    skip_restricted: bool = False,
-    custom_sources: Mapping[str, SourceFile] | None = None,
-) -> list[Pair]:
-    """Return the pairs of languages that a user asks for, in their order, each once.
-
-    Args:
-        dataset: `ruler`, which is in English, or `oneruler`.
-        names: Codes, pairs (`en-ko`), `all` (the 26 languages) or `default`: the 26 and the paper's
-            six pairs; with custom languages only these, and each paired with English.
-        instruction: The instruction's language for every code.
-        skip_restricted: Whether to leave out the languages whose book may not be free everywhere.
-        custom_sources: The sources of custom languages, by name.
-
-    Raises RulerError for an unknown language.
-    """
-    if dataset == "ruler":
-        if tuple(names) != ("default",) or instruction or skip_restricted or custom_sources:
-            raise RulerError("RULER is in English: languages belong to --suite oneruler.")
-        return [Pair("en", "en")]
-    closed = {*restricted_books()} if skip_restricted else set()
-    custom = []
-    for name, file in (custom_sources or {}).items():
-        if file.book:
-            code = name.removeprefix("book-")
-            custom.append(code)
-            if skip_restricted and file.book["restricted"]:
-                closed.add(code)
-    if instruction is not None:
-        check_name("language", instruction, (*LANGUAGES, *custom), "ruler build --help")
-    pairs: dict[Pair, None] = {}
-    for name in names:
-        pairs |= dict.fromkeys(_pairs_of(name.strip(), instruction, custom))
-    free = [pair for pair in pairs if pair.language not in closed]
-    if not free:
-        languages = ", ".join(dict.fromkeys(pair.language for pair in pairs))
-        raise RulerError(
-            f"Every book asked for ({languages}) may not be free everywhere: ask for other "
-            "languages, or build without --skip-restricted."
-        )
-    return free
-
-
-def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list[Pair]:
-    """Return the pairs that a name of `--languages` means."""
-    if name in ("all", "default"):
-        codes = custom if name == "default" and custom else LANGUAGES
-        pairs = [Pair(code, instruction or code) for code in codes]
-        if name == "default" and not instruction:
-            if custom:
-                for code in custom:
-                    pairs += [Pair(code, "en"), Pair("en", code)]
-            else:
-                pairs += [Pair(*crossed) for crossed in permutations(CROSSED, 2)]
-        return pairs
-    codes = name.split("-")
-    names = [*LANGUAGES, *custom]
-    if len(codes) == 1:
-        names += ["all", "default"]
-    for code in codes:
-        check_name("language", code, names, "ruler build --help")
-    if len(codes) > 2 or (len(codes) == 2 and instruction):
-        raise RulerError(
-            f"'{name}' is not a language: write pl, or en-ko for text in English with instructions "
-            "in Korean (then without --instruction-language)."
-        )
-    if len(codes) == 2:
-        return [Pair(*codes)]
-    return [Pair(name, instruction or name)]
-
-
-# ---- The folder of a custom language -------------------------------------------------------------
-
-FILES = {
-    "language": "language.toml",
-    "niah": "niah.txt",
-    "cwe": "cwe.txt",
-    "book": "book.txt",
-    "words": "words.csv",
-    "nouns": "nouns.tsv",
-}
-"""The file of each kind of source."""
-_FORMS = {  # the parts of niah.txt, and the names in braces that each must contain
-    "task": ("{context}",),
-    "needle_numbers": ("{key}", "{value}"),
-    "question_single_numbers": ("{query1}",),
-    "question_multi_numbers": ("{query1}", "{query2}"),
-    "please_list": (),
-    "if_no_numbers": (),
-    "answer_prefix": (),
-    "answer_numbers": (),
-    "none": (),
-}
-_QUOTED = ("{key}", "{query1}", "{query2}")  # rows are read back by their quotation marks
-
-
-class LanguageDescription(NamedTuple):
-    """The contents of a language.toml: code, licences, the book's rights, and the facts."""
-
-    code: str
-    licence: str
-    book_licence: str
-    book: BookRights
-    table: Mapping[str, Any]
-    facts: LanguageFacts
-
-
-def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
-    """Return the sources in the folders of languages, by name.
-
-    Raises RulerError for what is wrong.
-    """
-    custom: dict[str, SourceFile] = {}
-    for folder in folders:
-        sources = _sources_in(folder)
-        if both := custom.keys() & sources.keys():
-            name = min(both)
-            raise RulerError(
-                f"'{custom[name].folder}' and '{sources[name].folder}' describe the same language, "
-                f"'{name.rpartition('-')[2]}': give one of them."
-            )
-        custom |= sources
-    return custom
-
-
-def describe(data: bytes, where: str | Path) -> LanguageDescription:
-    """Read a language.toml. Raises RulerError with a sentence that names the file and the field."""
-    table = dict(parse_toml(data, where))
-    code, licence, book, _ = (table.pop(name, None) for name in BUILDER_FIELDS)
-    if not isinstance(code, str) or code in LANGUAGES:
-        raise RulerError(
-            f"'{where}' has the code {code!r}: give the language's ISO 639 code, such as 'tr', "
-            "and not one of the 26."
-        )
-    try:
-        check_new_name("language", code)
-    except RulerError as error:
-        raise RulerError(f"'{where}': {error}") from error
-    if not isinstance(licence, str) or not licence:
-        raise RulerError(
-            f"'{where}' does not name the licence of its prompts and words: add `licence`."
-        )
-    remedy = "See docs/languages.md."
-    rights = {"died": None, "editor": "", **(book if isinstance(book, dict) else {})}
-    book_licence = str(rights.pop("licence", licence))
-    check_type(rights, BookRights, where, remedy, "wrong in its table [book]")
-    facts = custom_facts(table, where)
-    return LanguageDescription(code, licence, book_licence, cast(BookRights, rights), table, facts)
-
-
-def _sources_in(folder: Path) -> dict[str, SourceFile]:
-    """Return the sources in the folder of a language. Raises RulerError for what is wrong."""
-    if missing := [name for name in FILES.values() if not (folder / name).is_file()]:
-        raise RulerError(
-            f"'{folder}' is not the folder of a language: it has no {missing[0]}. "
-            "See docs/languages.md."
-        )
-    data = {kind: (folder / name).read_bytes() for kind, name in FILES.items()}
-    texts = {kind: _text(data[kind], folder / name) for kind, name in FILES.items()}
-    about = describe(data["language"], folder / FILES["language"])
-    _check_prompts(texts, about, folder)
-    titles = {"book": f"{about.book['author']}: {about.book['title']}"}
-    rights = {"book": about.book}
-    return {
-        f"{kind}-{about.code}": SourceFile(
-            variant=CUSTOM,
-            title=titles.get(kind, f"{about.facts.name}: {name}"),
-            licence=about.book_licence if kind == "book" else about.licence,
-            citation=about.facts.written_by,
-            file=Pinned(
-                path=name, sha256=hashlib.sha256(data[kind]).hexdigest(), bytes=len(data[kind])
-            ),
-            book=rights.get(kind),
-            folder=str(folder.resolve()),
-        )
-        for kind, name in FILES.items()
-    }
-
-
-def _text(data: bytes, path: Path) -> str:
-    """Return the text of a file, in UTF-8. Raises RulerError for other bytes."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text or text.startswith("\ufeff"):
-        raise RulerError(
-            f"'{path}' is not plain UTF-8: save it as UTF-8 without a byte order mark."
-        )
-    return text
-
-
-def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder: Path) -> None:
-    """Refuse prompts that cannot be filled or read back, or whose answers scoring does not know."""
-    parts = _read_parts(texts["niah"], folder / FILES["niah"])
-    problems = [*_niah_problems(parts, about), *_tag_problems(parts, texts["cwe"], about)]
-    if problems:
-        kind, problem = problems[0]
-        raise RulerError(f"'{folder / FILES[kind]}'{problem}")
-
-
-def _niah_problems(
-    parts: Mapping[str, str], about: LanguageDescription
-) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with needles and none word, each with the kind of the file."""
-    none, stop = parts["none"], about.facts.sentences.stop
-    if none not in about.facts.none.prompt:
-        yield "niah", f" asks for '{none}', which is not in none.prompt of {FILES['language']}."
-    if re.search(r"[{}]", stop):
-        yield "language", ": sentences.stop must not have a brace."
-    if re.search(r"\d\{value\}|\{value\}\d", parts["needle_numbers"] + stop):
-        yield "niah", ": in needle_numbers a digit touches {value}."
-    quoted = [("if_no_numbers", none)]  # rows are read back by these quotation marks
-    for name, keys in _FORMS.items():
-        quoted += [(name, key) for key in keys if key in _QUOTED]
-    for name, key in quoted:
-        if not re.search(rf"[\"“„«「]{re.escape(key)}[\"”“»」]", parts[name]):
-            yield "niah", f": {name} must hold {key} between quotation marks."
-
-
-def _tag_problems(
-    parts: Mapping[str, str], cwe: str, about: LanguageDescription
-) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the tags and the context, each with the kind of the file."""
-    tag = about.facts.answer_tags[0]
-    closing = re.search(r"</([^<>/\n]+)>\s*\Z", parts["if_no_numbers"])
-    for name in ("question_single_numbers", "question_multi_numbers"):
-        opening = re.match(r"<([^<>/\n]+)>", parts[name])
-        if not opening:
-            yield "niah", f": {name} must begin with a tag, such as <Question>."
-        elif not closing or opening[1] != closing[1]:
-            problem = ": if_no_numbers must end with the tag that closes the question"
-            yield "niah", f"{problem}, </{opening[1]}>."
-    answer = rf"<\s*{re.escape(tag)}\s*>[^<>]*</\s*{re.escape(tag)}\s*>"
-    for kind, text, asking in (
-        ("niah", parts["task"], parts["answer_numbers"]),
-        ("cwe", cwe, cwe),
-    ):
-        if text.count("{context}") != 1 or text.startswith("{context}"):
-            yield kind, " must hold {context} once, after a text."
-        if not re.search(answer, asking):
-            problem = f" does not ask for an answer in <{tag}> … </{tag}>, the first of the"
-            yield kind, f"{problem} answer_tags in {FILES['language']}."
-
-
-def _read_parts(text: str, path: Path) -> dict[str, str]:
-    """Return the parts of a niah.txt, their names in braces checked. Raises RulerError."""
-    try:
-        table = json.loads(text)
-        parts = {name: table[name] for name in _FORMS}
-        json.dumps(table, ensure_ascii=False).encode()  # fails for half characters
-    except KeyError as error:
-        raise RulerError(f"'{path}' has no part {error}. See docs/languages.md.") from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise RulerError(
-            f"'{path}' is not a JSON object with the parts of a prompt: {error}."
-        ) from None
-    for name, part in parts.items():
-        names = list(_FORMS[name])
-        if not isinstance(part, str) or re.findall(r"\{\w+\}|[{}]", part) != names:
-            raise RulerError(
-                f"'{path}': {name} must hold {' and '.join(names) or 'a text'} once, in this order "
-                "and with no other brace."
-            )
-    return parts
-
-
-# ---- A language ----------------------------------------------------------------------------------
+from ruler_common.languages import LanguageFacts, language_facts
+from ruler_common.manifest import LanguageEntry
+from ruler_common.names import check_name
 
 CLASSES = ("noun", "adjective", "verb")
 """The labels of the words of cwe; a word with several labels (`verb,noun`) is not among them."""
@@ -409,7 +113,7 @@ class Language:
 
     def book(self) -> str:
         """Return the text of the book, with its errata applied. Raises RulerError."""
-        text = read_text(self.source_names.book, self.sources)
+        text = self.sources.text(self.source_names.book)
         if not text.strip():
             raise RulerError(f"{self.quoted_name('book')} has no text.")
         return errata.fix("book", self.code, [text])[0]
@@ -436,7 +140,7 @@ class Language:
 
     def unchecked_words(self, source: str) -> list[str]:
         """Return the words of a source, whatever their digest. Raises RulerError."""
-        text = read_text(source, self.sources)
+        text = self.sources.text(source)
         try:
             entries = word_entries(text)
         except (ValueError, IndexError, csv.Error):
@@ -474,7 +178,7 @@ def unchecked_language(code: str, sources: Sources) -> Language:
         facts, table = description.facts, description.table
     else:
         facts = language_facts(code)
-    published = json.loads(read_text(f"niah-{code}", sources))
+    published = json.loads(sources.text(f"niah-{code}"))
     parts = {
         name: errata.fix("niah", code, [published[part]], part)[0] for name, part in PARTS.items()
     }
@@ -493,7 +197,7 @@ def unchecked_language(code: str, sources: Sources) -> Language:
         facts=facts,
         source_names=names,
         parts=parts,
-        cwe=errata.fix("cwe", code, [read_text(f"cwe-{code}", sources)])[0],
+        cwe=errata.fix("cwe", code, [sources.text(f"cwe-{code}")])[0],
         none_word=none_word,
         nouns=nouns,
         errata=applied,
@@ -514,7 +218,7 @@ def shared_nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
 
     Only rows whose noun is unique in all of them and not ambiguous.
     """
-    return _columns(read_text(NOUNS, sources))
+    return _columns(sources.text(NOUNS))
 
 
 def noun_list(columns: Mapping[str, Sequence[str]]) -> list[str]:
@@ -529,7 +233,7 @@ def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tu
     """
     name = f"nouns-{code}"
     where = sources.quoted_name(name)
-    rows = [line.split("\t") for line in read_text(name, sources).splitlines() if line.strip()]
+    rows = [line.split("\t") for line in sources.text(name).splitlines() if line.strip()]
     if not rows or rows[0] != ["en", code] or any(len(row) != 2 for row in rows):
         raise RulerError(f"{where} must have two columns, a tab between: en, {code}.")
     translated = {noun.strip(): word.strip() for noun, word in rows[1:]}
@@ -563,8 +267,3 @@ def _columns(text: str) -> dict[str, tuple[str, ...]]:
     }
     kept = errata.kept_rows(columns)
     return {name: tuple(column[row] for row in kept) for name, column in columns.items()}
-
-
-def read_text(name: str, sources: Sources) -> str:
-    """Return the text of a source with line feeds at its line ends."""
-    return sources.read(name).decode("utf-8").replace("\r\n", "\n")

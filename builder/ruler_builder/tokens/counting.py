@@ -34,10 +34,10 @@ Texts are never split for any other tokenizer, but counted whole.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import tempfile
+from binascii import b2a_base64
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from functools import lru_cache
@@ -268,13 +268,9 @@ class TokenCounter:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text; each different text is counted once."""
-        tokens: dict[str, int] = {}
-        counts = []
-        for text in texts:
-            if text not in tokens:
-                tokens[text] = len(self.encode(text))
-            counts.append(tokens[text])
-        return counts
+        encode = self.encode
+        tokens = {text: len(encode(text)) for text in dict.fromkeys(texts)}
+        return [tokens[text] for text in texts]
 
     def confirmed_count(self, text: str, where: str) -> int:
         """Return the number of tokens of a text as the tokenizer's own library counts them.
@@ -364,9 +360,11 @@ def _load_engine(reference: TokenCounter) -> TokenCounter | None:
         ranks = reference.tokenizer._mergeable_ranks
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "ranks.tiktoken"
-            with path.open("wb") as file:
-                for token in sorted(ranks, key=ranks.get):
-                    file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
+            lines = [
+                b"%s %d\n" % (b2a_base64(token, newline=False), ranks[token])
+                for token in sorted(ranks, key=ranks.__getitem__)
+            ]
+            path.write_bytes(b"".join(lines))
             # No special tokens: their names in a text are ordinary text, as for the reference.
             tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[pattern], {})
     return engine_counter(reference, tokenizer, unknown)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ruler_builder.text.sources import Pinned, Store, WheelMember
+from ruler_builder.pinned import Pinned, Store, WheelMember
 from ruler_builder.tokens.counting import (
     PATTERNS,
     BatchCounter,

@@ -23,13 +23,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruler_builder.options import VerifyOptions
+from ruler_builder.pinned import Store
 from ruler_builder.release.folder import digest_row, rows_of
 from ruler_builder.release.worker import FileBuilder, FileJob
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import read_params, sources_of, suite_in
 from ruler_builder.text.corpora import NOISE
-from ruler_builder.text.languages import language_folders
-from ruler_builder.text.sources import Sources, Store, choice_from_manifest
+from ruler_builder.text.language_folders import language_folders
+from ruler_builder.text.sources import Sources, choice_from_manifest
 from ruler_builder.tokens.counting import TokenCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
 from ruler_builder.verify.audits.families import AUDITS

@@ -7,9 +7,11 @@ from functools import cache
 
 import pytest
 
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
+from ruler_builder.text.counted import CountedSources
+from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.window.haystacks import CountedSources
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import re
 
 from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.tasks.registry import Suite, read_suite
-from ruler_builder.window.haystacks import CountedSources
+from ruler_builder.text.counted import CountedSources
 from ruler_common.names import TASKS, parse_length
 from ruler_common.rows import Row
 

@@ -13,13 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
 from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.tasks.registry import read_suite
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
+from ruler_builder.text.counted import CountedSources
+from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
 from ruler_common.rows import Row

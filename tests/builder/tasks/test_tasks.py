@@ -16,11 +16,13 @@ from importlib.resources import files
 
 import pytest
 
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
 from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.registry import read_suite
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
+from ruler_builder.text.counted import CountedSources
+from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import NIAH
 from ruler_common.rows import Row

@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
 from ruler_builder.text import borders
 from ruler_builder.text.borders import folded, packed_borders, read_borders, sliced
 from ruler_builder.text.languages import Language, read_language
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
+from ruler_builder.text.sources import Sources
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
 from tests.project import ROOT
@@ -126,7 +128,9 @@ def test_the_builder_does_not_import_the_splitter_for_texts_with_borders(store):
 import sys
 sys.modules["sentencex"] = None  # as if it were not installed
 from ruler_builder.text.languages import read_language
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
+from ruler_builder.text.sources import Sources
+from ruler_builder.pinned import Store
+from ruler_builder.parse_options import parse_sources_option
 sources = Sources(Store(), parse_sources_option(["embedded"]))
 print(next(read_language("en", sources).sentences()))
 from ruler_builder.text.sentences import split

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import pytest
 
+from ruler_builder.pinned import Store
 from ruler_builder.text import errata as errata_module
 from ruler_builder.text import languages
 from ruler_builder.text.errata import (
@@ -20,7 +21,7 @@ from ruler_builder.text.errata import (
     unique_rows,
 )
 from ruler_builder.text.languages import read_language
-from ruler_builder.text.sources import Sources, Store
+from ruler_builder.text.sources import Sources
 from ruler_common.errors import RulerError
 from ruler_common.files import read_toml
 from tests.project import ROOT

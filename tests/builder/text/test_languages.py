@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import islice, pairwise, starmap
+from itertools import islice, pairwise
 
 import pytest
 
+from ruler_builder.parse_options import parse_sources_option
+from ruler_builder.pinned import Store
 from ruler_builder.text.errata import applied, fix, identity, is_word
-from ruler_builder.text.languages import Language, Pair, language_pairs, read_language
+from ruler_builder.text.languages import Language, read_language
 from ruler_builder.text.sentences import split
-from ruler_builder.text.sources import Sources, Store, parse_sources_option
-from ruler_common.errors import RulerError
+from ruler_builder.text.sources import Sources
 from ruler_common.languages import language_facts
 from ruler_common.names import LANGUAGES
 from tests.nightly import mostly_nightly
@@ -161,47 +162,3 @@ def test_only_words_with_exactly_one_part_of_speech_are_kept(published):
     table = published.read("words-zh").decode("utf-8")
     assert '工作,"noun,verb"' in table
     assert not {"工作", "任何", "所以"} & set(read_language("zh", published).words())
-
-
-# ---- Which languages to build --------------------------------------------------------------------
-
-
-def test_ruler_is_only_in_english():
-    assert language_pairs("ruler") == [Pair("en", "en")]
-    with pytest.raises(RulerError, match="--suite oneruler"):
-        language_pairs("ruler", ("pl",))
-
-
-def test_the_default_is_26_languages_and_six_pairs():
-    pairs = language_pairs("oneruler")
-    assert pairs[:26] == [Pair(code, code) for code in LANGUAGES]
-    assert {f"{a}-{b}" for a, b in pairs[26:]} == {
-        *["en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko"]
-    }
-    assert language_pairs("oneruler", ("all",)) == pairs[:26]
-    assert len(language_pairs("oneruler", instruction="ja")) == 26
-
-
-@pytest.mark.parametrize(
-    ("codes", "instruction", "pairs"),
-    [
-        (("pl", "zh-sw", "pl", " de"), None, [("pl", "pl"), ("zh", "sw"), ("de", "de")]),
-        (("pl", "en"), "en", [("pl", "en"), ("en", "en")]),
-    ],
-)
-def test_codes_and_pairs_are_used_once_and_in_order(codes, instruction, pairs):
-    assert language_pairs("oneruler", codes, instruction=instruction) == [*starmap(Pair, pairs)]
-
-
-@pytest.mark.parametrize(
-    ("name", "instruction", "message"),
-    [
-        *[(name, None, "language") for name in ("xx", "en-xx", "en-ko-pl", "", "PL", "pl-all")],
-        ("pl", "xx", "Unknown language 'xx'"),
-        ("pl", "all", "Unknown language 'all'"),
-        ("en-ko", "pl", "without --instruction-language"),
-    ],
-)
-def test_an_invalid_language_is_refused(name, instruction, message):
-    with pytest.raises(RulerError, match=message):
-        language_pairs("oneruler", (name,), instruction=instruction)

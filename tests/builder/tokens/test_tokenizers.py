@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.text.sources import Store
+from ruler_builder.pinned import Store
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, named, pinned_files, split_spec
 from ruler_common.errors import RulerError
