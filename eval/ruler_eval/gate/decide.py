@@ -11,10 +11,11 @@ because a task that is lost at one length moves the mean over 13 tasks and 6 len
 only. The second question is about *other rows like these*: `other_rows_interval` is the 95 %
 interval of the drop on another sample of the benchmark.
 
-Rows are looked at in the order of plan.py until there is a verdict. A row without an answer counts
-as wrong. The limit and the rule are written to run.json before the first row, the verdict and all
-looks to decision.json after the last one. If the process is killed, the same call looks at the same
-rows in the same order and reaches the same verdict.
+Rows are looked at in the order of plan.py until there is a verdict. Later rows are in flight while
+it looks; those answered by the end are stored, but neither the decision nor results.json has them.
+A row without an answer counts as wrong. The limit and the rule are written to run.json before the
+first row, the verdict and all looks to decision.json after the last one. If the process is killed,
+the same call looks at the same rows in the same order and reaches the same verdict.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ from ruler_eval.gate.betting import (
     independence_over_lengths,
 )
 from ruler_eval.gate.options import DecideOptions, options_of_model_b, options_of_run
-from ruler_eval.gate.plan import LookPlan, gate_order_of_file, plan_of_results
+from ruler_eval.gate.plan import LookPlan, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
+from ruler_eval.run.look_order import look_order_of_file
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.intervals import (
     MIN_INDEPENDENT_ROWS,
@@ -227,7 +229,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
     run_options = options_of_model_b(options, base)
     limits = Limits(options.max_drop, options.max_task_drop)
     fixed = fixed_settings(base, limits)
-    with open_waves(run_options, fixed, base, gate_order_of_file) as run:
+    with open_waves(run_options, fixed, base, look_order_of_file) as run:
         decision = decide(base, run, limits, on_look)
         summary = run.finish("decision", decision)
         return DecidedRun(decision, summary, run.remaining_tokens)

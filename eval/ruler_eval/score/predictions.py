@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -65,6 +65,12 @@ class Predictions:
     """The digests of the rows of --references by configuration, if the folder has them."""
     names: Names
     """The names of tasks and lengths; those of a release are used if one is named."""
+
+    def of_rows(self, rows: Mapping[str, Iterable[int]]) -> Predictions:
+        """Return the predictions of some rows of each configuration."""
+        chosen = {name: {*indices} for name, indices in rows.items()}
+        kept = [row for row in self.rows if row.index in chosen.get(row.config, ())]
+        return replace(self, rows=kept)
 
 
 class RunFiles(NamedTuple):

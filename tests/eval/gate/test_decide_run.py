@@ -332,7 +332,7 @@ class Silent(Oracle):
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         for _ in prompts:
             pass
-        return iter(())
+        yield from ()
 
 
 def test_rows_that_stay_missing_give_no_verdict(base, tmp_path, monkeypatch):
