@@ -1,7 +1,7 @@
 """Decide with as few rows as possible whether a model loses less than a limit against another.
 
     decide_stored(DecideOptions("runs/base", "runs/quantised", max_drop=2))["verdict"]  # "smaller"
-    decide_run(DecideOptions("runs/base", backend=…, …), on_look=print).decision["verdict"]
+    decide_run(DecideOptions("runs/base", max_drop=2, run={"backend": …}), on_look=print)
 
 There are two questions. The verdict is about *these rows*: is the drop over all rows of the plan
 below the limit? Before the last row it is wrong with a probability of at most ALPHA on each side,
@@ -39,7 +39,7 @@ from ruler_eval.gate.betting import (
     evidence,
     independence_over_lengths,
 )
-from ruler_eval.gate.options import DecideOptions, options_of_model_b, options_of_run
+from ruler_eval.gate.options import DecideOptions, options_of_model_b
 from ruler_eval.gate.plan import LookPlan, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.look_order import look_order_of_file
@@ -208,7 +208,7 @@ class DecidedRun(NamedTuple):
 
 def decide_stored(options: DecideOptions) -> SequentialDecision:
     """Decide from rows that both models have answered. Raises RulerError."""
-    if options_of_run(options):
+    if options.run:
         raise RulerError("To run B's missing rows, name --backend and --model too.")
     base = open_results(Path(options.base))
     limits = Limits(options.max_drop, options.max_task_drop)
@@ -221,7 +221,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
 
     Raises RulerError if the models have different rows, or if a different limit was fixed.
     """
-    if options.backend is None or (options.out is None and options.candidate is None):
+    if "backend" not in options.run or not (options.candidate or "out" in options.run):
         raise RulerError(
             "To run model B, add --model, --backend and --out, or name its RUN folder."
         )

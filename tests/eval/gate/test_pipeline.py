@@ -99,7 +99,7 @@ def test_requests_stay_in_flight_while_decide_looks_and_count_nowhere(base, tmp_
     with model_server(serve) as server:
         options = {"model": "m", "backend": "openai", "base_url": server.url, "mode": "chat"}
         decided = decide_run(
-            DecideOptions(base, max_drop=20, out=run, concurrency=SLOTS, **options), on_look
+            DecideOptions(base, run, max_drop=20, run={"concurrency": SLOTS, **options}), on_look
         )
         assert not serve.was_stuck
         assert open_at_looks == [SLOTS - 1] * len(open_at_looks)
@@ -215,7 +215,7 @@ def test_requests_that_stay_open_do_not_hold_a_decision_back(base, tmp_path, mon
     with model_server(serve) as server:
         options = {"model": "m", "backend": "openai", "base_url": server.url, "mode": "chat"}
         decided = decide_run(
-            DecideOptions(base, max_drop=40, out=run, **options), on_look=lambda look: None
+            DecideOptions(base, run, max_drop=40, run=options), on_look=lambda look: None
         )
         assert not may_answer.is_set()
         may_answer.set()
