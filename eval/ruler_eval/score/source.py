@@ -22,6 +22,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
     TASKS,
+    Config,
     Names,
     check_name,
     length_name,
@@ -106,6 +107,10 @@ class Source:
         self.session = ""
         """What tells two runs of one folder apart, such as their time."""
         self.model: str | None = None
+        self.label = label_of(file, names)
+        """What the file's name says besides its configuration: `qwen` of qwen_vt_4k.jsonl."""
+        self.records_name_config = False
+        """Whether the records name their configuration, so that the file may have any name."""
         self.notes: list[str] = []
         seeds = [*SEED.finditer(self.path)]
         self.sample = int(seeds[-1][1]) if seeds else None
@@ -399,6 +404,11 @@ class Source:
             self._configs[key] = name
         return self._configs[key]
 
+    def config_of_record(self, config: Any) -> str:
+        """Return the configuration that a record names."""
+        self.records_name_config = True
+        return self.config(config)
+
     def config_by_name(self, task: str | None, length: Any) -> str:
         """Return the configuration by the task and length, else by the file's name or folders.
 
@@ -584,16 +594,36 @@ def config_in_name(names: Names, text: str) -> str | None:
 
     A task may have another tool's name, and a length may be a number of tokens.
     """
+    found = _split_name(names, text)
+    return found[1].name if found else None
+
+
+def label_of(file: Path, names: Names) -> str | None:
+    """Return what a file's name says besides its configuration: `qwen` of qwen_vt_4k.jsonl.
+
+    Seeds and numbers that tell the files of one run apart say nothing (01_vt_4k.jsonl), and a
+    tokenizer may be the name of a model (vt_4k_qwen.jsonl). None without a configuration.
+    """
+    found = _split_name(names, stem_of(file))
+    if found is None:
+        return None
+    before, config = found
+    tokenizer = "" if config.tokenizer == DEFAULT_TOKENIZER else config.tokenizer
+    parts = [SEED.sub("", before), tokenizer]
+    return " ".join(part for part in parts if re.search(r"[^\W\d_]", part))
+
+
+def _split_name(names: Names, text: str) -> tuple[str, Config] | None:
+    """Split a name into what stands before the configuration at its end, and that."""
     words = text.split("_")
     for start in range(len(words) - 1):
         for end in range(len(words) - 1, start, -1):
             task = task_named("_".join(words[start:end]), names)
             if task not in names.tasks and task != ABLATION:
                 continue
-            try:
-                return names.parse("_".join([task, *words[end:]])).name
-            except RulerError:
-                continue
+            with suppress(RulerError):
+                config = names.parse("_".join([task, *words[end:]]))
+                return "_".join(words[:start]), config
     return None
 
 
