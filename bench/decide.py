@@ -25,7 +25,7 @@ import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 from ruler_eval.gate.betting import THRESHOLD, evidence, independence_over_lengths
-from ruler_eval.gate.plan import LOOK_EVERY, WAVE_OVER_LENGTHS
+from ruler_eval.gate.plan import LOOK_EVERY, LOOK_EVERY_OVER_LENGTHS
 from ruler_eval.score.intervals import Stratum, difference_interval, paired_mean
 
 RUNS, TASKS, ROWS = 2000, 13, 500
@@ -150,7 +150,7 @@ def simulate() -> bool:
     good = True
     for draw in KINDS:
         is_at_one_length = len(draw(np.random.default_rng(0), 0.01)) == TASKS
-        step = LOOK_EVERY if is_at_one_length else WAVE_OVER_LENGTHS
+        step = LOOK_EVERY if is_at_one_length else LOOK_EVERY_OVER_LENGTHS
         for d in (0.01, 0.02, 0.05):
             rng = np.random.default_rng(7)
             verdicts: list[Verdict] = []
@@ -221,7 +221,7 @@ def replayed(
 
     The two runs are given by length.
     """
-    rng, step = np.random.default_rng(number), WAVE_OVER_LENGTHS if len(a) > 1 else LOOK_EVERY
+    rng, step = np.random.default_rng(number), LOOK_EVERY_OVER_LENGTHS if len(a) > 1 else LOOK_EVERY
     drops = np.concatenate(
         [
             np.array([first[task] - second[task] for task in first])

@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores
 from ruler_eval.gate.plan import LookPlan
-from ruler_eval.gate.until import MIN_ROWS, MIN_ROWS_OVER_LENGTHS, mean_estimate
+from ruler_eval.gate.until import looks, mean_estimate
 from ruler_eval.score.results import Scores
 
 ORDERS, HALF_WIDTH = 12, 1.0
@@ -28,12 +28,11 @@ MAX_ROWS = {1: 0.28, 3: 0.10}  # as a share of all rows, by the number of length
 
 def stopped(plan: LookPlan, scores: Scores) -> tuple[float, bool]:
     """Return the share of rows it took, and whether the interval covers the mean."""
-    rows = MIN_ROWS if plan.is_at_one_length else MIN_ROWS_OVER_LENGTHS
     truth = 100 * np.mean([np.mean([*by_row.values()]) for by_row in scores.values()])
-    estimate = mean_estimate(plan, scores, rows)
-    while estimate["half_width"] > HALF_WIDTH:
-        rows = min(rows + plan.wave, plan.rows)
+    for rows in looks(plan):
         estimate = mean_estimate(plan, scores, rows)
+        if estimate["half_width"] <= HALF_WIDTH:
+            break
     low, high = estimate["interval"]
     return rows / plan.rows, low - 1e-9 <= truth <= high + 1e-9
 

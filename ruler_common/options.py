@@ -8,18 +8,21 @@
         def __post_init__(self) -> None:
             check_options(self)
 
-A field with an `Option` is also a flag; a field without one exists only in Python.
+A field with an `Option` is also a flag; a field without one exists only in Python. A field with
+`OptionsOf` holds options of another dataclass by name, and each of them is a flag:
+
+    run: Annotated[Mapping[str, Any], OptionsOf(RunOptions, names=("out", "temperature"))]
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
@@ -28,6 +31,7 @@ Place = str | Path
 """A file or a folder."""
 Names = str | Iterable[str]
 """A name, or several names."""
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,35 @@ class Option:
     repeatable: bool = False
     argument: bool = False  # whether the value is written without a flag
     envvar: str | None = None  # the environment variable that is read without the flag
+    default: str | None = None  # what the default is, if it is not the default of the field
+
+    @property
+    def text(self) -> str:
+        """The help, with the default that is not the default of the field."""
+        return f"{self.help} Default: {self.default}." if self.default else self.help
+
+
+@dataclass(frozen=True)
+class OptionsOf:
+    """What a field needs that holds options of another dataclass: a mapping of those that are set.
+
+    The command creates the other dataclass from them, and sets those that are not.
+    """
+
+    kind: Any
+    names: tuple[str, ...]  # the options that are flags
+    required: tuple[str, ...] = ()
+    panel: str | None = None  # one heading above all of them, instead of their own
+    defaults: Mapping[str, str] = field(default_factory=dict)  # what the command sets
+
+
+class Flag(NamedTuple):
+    """A flag of a command."""
+
+    hint: Any  # the type of its field
+    option: Option
+    default: Any  # MISSING if the flag is required
+    holder: str | None = None  # the field that holds it, if its own dataclass is another one
 
 
 @lru_cache
@@ -65,6 +98,50 @@ def options_of(kind: Any) -> dict[str, Option]:
             if isinstance(note, Option):
                 options[name] = note
     return options
+
+
+@lru_cache
+def flags_of(kind: Any) -> dict[str, Flag]:
+    """Return the flags of a dataclass by name, also those of options that its fields hold."""
+    flags = {}
+    hints, options = hints_of(kind), options_of(kind)
+    for place in fields(kind):
+        if place.name in options:
+            default = place.default
+            if default is MISSING and place.default_factory is not MISSING:
+                default = None
+            flags[place.name] = Flag(hints[place.name], options[place.name], default)
+        for note in getattr(hints[place.name], "__metadata__", ()):
+            if isinstance(note, OptionsOf):
+                flags.update(_held_flags(place.name, note))
+    return flags
+
+
+def _held_flags(holder: str, held: OptionsOf) -> dict[str, Flag]:
+    """Return the flags of options that a field holds."""
+    flags = {}
+    for name in held.names:
+        flag = flags_of(held.kind)[name]
+        default = None if flag.default is MISSING else flag.default
+        if name in held.required:
+            default = MISSING
+        option = replace(flag.option, panel=held.panel or flag.option.panel)
+        if name in held.defaults:
+            option, default = replace(option, default=held.defaults[name]), None
+        flags[name] = Flag(flag.hint, option, default, holder)
+    return flags
+
+
+def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
+    """Create options from the values of flags; those that a field holds are collected in it."""
+    arguments: dict[str, Any] = {}
+    for name, value in values.items():
+        flag = flags_of(kind).get(name)
+        if flag is None or flag.holder is None:
+            arguments[name] = value
+        else:
+            arguments[flag.holder] = {**arguments.get(flag.holder, {}), name: value}
+    return kind(*args, **arguments)
 
 
 def flag_of(name: str, option: Option) -> str:

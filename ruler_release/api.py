@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from ruler_builder.options import BuildOptions, VerifyOptions
 from ruler_common.errors import RulerError
-from ruler_common.options import Place, options_of, paths, several
+from ruler_common.options import Place, create, flags_of, paths, several
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import RunOptions
@@ -67,9 +67,10 @@ def takes(
 
     def decorate(act: Callable[[Options], Result]) -> Callable[Arguments, Result]:
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            return act(kind(*args, **kwargs))
+            return act(create(kind, *args, **kwargs))
 
-        helps = "\n".join(f"    {name}: {option.help}" for name, option in options_of(kind).items())
+        flags = flags_of(kind)
+        helps = "\n".join(f"    {name}: {flag.option.text}" for name, flag in flags.items())
         call.__wrapped__ = kind  # type: ignore[attr-defined]  # editors show the fields of `kind`
         call.__doc__ = f"{act.__doc__}\n\nArgs:\n{helps}"
         call.__name__ = call.__qualname__ = act.__name__
@@ -181,14 +182,15 @@ def run_model(options: RunOptions, on_look: Callable[[MeanEstimate], None]) -> R
 def decide(options: DecideOptions) -> SequentialDecision:
     """Decide with as few rows as possible whether model B loses less than a limit (`ruler decide`).
 
-    With `backend`, `model` and `out` (or `candidate`) the rows of model B are run as needed; its
-    release, configurations, mode, thinking and sampling are those of model A. Returns the last
+    With `backend`, `model` and `out` (or `candidate`) the rows of model B are run as needed. Every
+    argument of `run` that makes sense here is one of this call too; release, configurations, mode,
+    thinking and sampling are those of model A if they are not given. Returns the last
     look: `verdict` is `smaller`, `larger` or `unknown`. Raises RulerError for runs that cannot be
     paired, and if the limit differs from the one fixed before the first row.
     """
     from ruler_eval.gate.decide import decide_run, decide_stored
 
-    if options.candidate is not None and options.backend is None:
+    if options.candidate is not None and "backend" not in options.run:
         return decide_stored(options)
     return decide_run(options, on_look=lambda look: None).decision
 

@@ -13,7 +13,7 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 import click
 
 from ruler_common.errors import RulerError
-from ruler_common.options import Option, flag_of, hints_of, options_of
+from ruler_common.options import Flag, Option, create, flag_of, flags_of
 from ruler_common.text import hide_progress, plain, without_passwords
 from ruler_release import completion
 
@@ -44,7 +44,7 @@ def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> P
     help, examples = _help_and_examples(act)
     return PanelCommand(
         name,
-        options=options_of(cast(Any, kind)),
+        options=_options_by_flag(kind),
         params=parameters_of(kind),
         callback=lambda **flags: act(read_options(kind, flags)),
         help=help,
@@ -62,34 +62,30 @@ def _help_and_examples(act: Callable[..., None]) -> tuple[str, str]:
 
 
 def parameters_of(kind: type) -> list[click.Parameter]:
-    """Return a flag or argument for each field of a dataclass with an `Option`."""
-    options, hints = options_of(kind), hints_of(kind)
-    parameters = []
-    for field in fields(kind):
-        if field.name in options:
-            required = field.default is MISSING and field.default_factory is MISSING
-            hint, option = hints[field.name], options[field.name]
-            parameters.append(_parameter(field.name, hint, option, field.default, required))
-    return parameters
+    """Return click's parameter for each flag or argument of a dataclass."""
+    return [_parameter(name, flag) for name, flag in flags_of(cast(Any, kind)).items()]
+
+
+def _options_by_flag(kind: type) -> dict[str, Option]:
+    """Return the option of each flag."""
+    return {name: flag.option for name, flag in flags_of(cast(Any, kind)).items()}
 
 
 def read_options(kind: Callable[..., Options], flags: dict[str, Any]) -> Options:
     """Create the options from the values of flags; a flag without a value keeps its default."""
-    options = options_of(kind)
     values = {}
     for name, value in flags.items():
         if value is None or value == ():
             continue
-        parse = options[name].parse
+        parse = flags_of(kind)[name].option.parse
         values[name] = value if parse is None else parse(value)
-    return kind(**values)
+    return create(kind, **values)
 
 
-def _parameter(
-    name: str, hint: Any, option: Option, default: Any, required: bool
-) -> click.Parameter:
-    """Return the flag or argument of a field."""
-    kind, several = _plain_type(hint)
+def _parameter(name: str, flag: Flag) -> click.Parameter:
+    """Return click's parameter for a flag or an argument."""
+    option, required = flag.option, flag.default is MISSING
+    kind, several = _plain_type(flag.hint)
     if option.parse is not None:
         kind = click.STRING
     metavar = option.metavar
@@ -121,7 +117,7 @@ def _parameter(
         multiple=option.repeatable,
         required=required,
         metavar=metavar,
-        help=option.help + _bounds(option, default),
+        help=option.text + _bounds(option, flag.default),
         envvar=option.envvar,
         shell_complete=completes,
         **default_of_click,
@@ -207,7 +203,7 @@ class PanelGroup(click.Group):
         help, examples = _help_and_examples(act)
         return cls(
             name,
-            options=options_of(cast(Any, kind)),
+            options=_options_by_flag(kind),
             params=parameters_of(kind),
             callback=callback,
             invoke_without_command=True,

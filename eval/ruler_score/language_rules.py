@@ -63,7 +63,10 @@ LANGUAGES: dict[str, LanguageRules] = {
             "nejsou žádná {}", "žádná {} nejsou", "{} nejsou", "nejsou {}", "žádná {} tam nejsou",
             "{} tam nejsou", "žádné číslo", "žádné takové číslo", "žádné takové číslo neexistuje",
             "takové číslo neexistuje", "není žádné číslo", "není žádné takové číslo",
-            "{} nejsou žádná",
+            "{} nejsou žádná", "žádné není", "žádné takové číslo není", "takové číslo není",
+            "není takové číslo", "nejsou tu žádné", "žádné tu nejsou", "žádné číslo není",
+            "žádné neexistují", "žádné neexistuje", "neexistují žádné", "neexistuje žádné",
+            "neexistují", "neexistuje",
         ),
         numbers=(
             "čísla", "taková čísla", "kouzelná čísla", "speciální kouzelná čísla",
@@ -93,7 +96,10 @@ LANGUAGES: dict[str, LanguageRules] = {
             "{} eksisterer ikke", "der er ikke nogen {}", "der findes ikke nogen {}",
             "de tal findes ikke", "intet tal", "intet sådant tal", "der er intet tal",
             "der er intet sådant tal", "er der ingen {}", "er der ingen", "findes der ingen {}",
-            "findes der ingen", "er der ikke nogen {}",
+            "findes der ingen", "er der ikke nogen {}", "der er ikke noget", "der findes intet",
+            "der er ikke noget {}", "der findes ikke noget {}", "der er ikke noget sådant tal",
+            "der findes ikke noget sådant tal", "der eksisterer ingen", "ingen findes",
+            "ingen eksisterer", "de findes ikke", "de eksisterer ikke",
         ),
         numbers=(
             "tal", "sådanne tal", "magiske tal", "særlige magiske tal", "sådanne magiske tal",
@@ -127,7 +133,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "es gibt keine Zahl", "es gibt keine solche Zahl", "es existiert keine solche Zahl",
             "gibt es keine {}", "gibt es keine", "gibt es keine solchen", "sind keine {} vorhanden",
             "sind keine {}", "existieren keine {}", "gibt es keine Zahl",
-            "gibt es keine solche Zahl",
+            "gibt es keine solche Zahl", "es gibt da keine", "da gibt es keine",
+            "es existieren keine", "es existiert keine", "keine existieren", "sie existieren nicht",
+            "es gibt sie nicht", "die gibt es nicht",
         ),
         numbers=(
             "Zahlen", "solche Zahlen", "solchen Zahlen", "derartige Zahlen", "derartigen Zahlen",
@@ -158,7 +166,12 @@ LANGUAGES: dict[str, LanguageRules] = {
             "there are not any", "there are none at all", "none such", "there are none such",
             "there is nothing", "no {}", "there are no {}", "there is no {}", "no {} exist",
             "no {} exists", "{} do not exist", "{} don't exist", "there exist no {}",
-            "there aren't any {}", "there are not any {}",
+            "there aren't any {}", "there are not any {}", "there isn't any", "there is not any",
+            "isn't any", "aren't any", "there isn't any {}", "there is not any {}",
+            "there isn't one", "there is not one", "there is none of them",
+            "there are none of them", "there aren't any of them", "none exist", "none exists",
+            "there exist none", "there exists none", "there exists no {}", "they do not exist",
+            "they don't exist",
         ),
         numbers=(
             "numbers", "such numbers", "number", "such number", "magic numbers",
@@ -190,7 +203,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ningún número", "ningún número mágico", "ningún número así", "ningún tal número",
             "no hay ningún número", "no hay ningún número mágico", "no hay ningún número así",
             "no existe ningún número", "no hay tal número", "no existe tal número",
-            "no existe ningún número así",
+            "no existe ningún número así", "no hay ninguno de ellos", "no existe ninguno de ellos",
+            "ninguno existe", "no existen ningunos", "no existe", "no existen",
         ),
         numbers=(
             "números", "tales números", "esos números", "dichos números", "números así",
@@ -217,7 +231,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "هیچ کدام نیست", "هیچ کدام نیستند", "هیچ کدام است", "هیچ کدام وجود ندارد",
             "هیچ کدام وجود ندارند", "هیچ یک وجود ندارد", "چیزی وجود ندارد", "هیچ چیزی وجود ندارد",
             "هیچ چیز نیست", "هیچی نیست", "{} وجود ندارد", "{} وجود ندارند", "هیچ {} وجود ندارد",
-            "هیچ {} وجود ندارند", "هیچ {}", "هیچ {} نیست", "{} نیست", "هیچ {} نداریم",
+            "هیچ {} وجود ندارند", "هیچ {}", "هیچ {} نیست", "{} نیست", "هیچ {} نداریم", "وجود ندارد",
+            "وجود ندارند", "آن\u200cها وجود ندارند", "آنها وجود ندارند",
         ),
         numbers=(
             "عددی", "عدد", "اعدادی", "چنین عددی", "چنین اعدادی", "عدد جادویی", "عدد جادویی خاصی",
@@ -247,7 +262,10 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ei ole", "ei {}", "{} ei ole", "ei ole {}", "{} ei ole olemassa", "ei ole olemassa {}",
             "ei ole mitään {}", "ei mitään {}", "ei numeroa", "ei yhtään numeroa", "numeroa ei ole",
             "tällaista numeroa ei ole", "sellaista numeroa ei ole", "ei ole sellaista numeroa",
-            "ei ole yhtään numeroa", "ei ole tällaista numeroa",
+            "ei ole yhtään numeroa", "ei ole tällaista numeroa", "ei ole yhtään {}",
+            "yhtään {} ei ole", "ei ole yhtään tällaista numeroa",
+            "ei ole yhtään sellaista numeroa", "yhtään ei ole", "yhtään ei ole olemassa",
+            "niitä ei ole olemassa", "ei ole olemassa", "sellaisia ei ole olemassa",
         ),
         numbers=(
             "numeroita", "tällaisia numeroita", "sellaisia numeroita", "lukuja", "tällaisia lukuja",
@@ -280,6 +298,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "il n'y a aucun numéro", "il n'y a aucun tel nombre", "il n'y a aucun nombre magique",
             "il n'y a aucun nombre de ce type", "il n'existe aucun nombre",
             "il n'existe aucun tel nombre", "il n'existe aucun nombre de ce type",
+            "il n'y en a aucun de ce type", "il n'existe aucun d'entre eux", "aucun n'existe",
+            "aucune n'existe", "ils n'existent pas", "elles n'existent pas",
         ),
         numbers=(
             "nombres", "tels nombres", "nombres de ce type", "nombres magiques",
@@ -311,7 +331,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ऐसा कोई {} नहीं है", "ऐसे कोई {} नहीं हैं", "कोई ऐसी {} नहीं है", "ऐसी {} नहीं हैं",
             "ऐसी {} नहीं है", "कोई {} मौजूद नहीं है", "ऐसी कोई {} मौजूद नहीं है",
             "ऐसे कोई {} मौजूद नहीं है", "ऐसी {} मौजूद नहीं हैं", "ऐसी {} मौजूद नहीं है",
-            "ऐसी कोई भी {} मौजूद नहीं है",
+            "ऐसी कोई भी {} मौजूद नहीं है", "ऐसी एक भी {} नहीं है", "एक भी {} नहीं है",
+            "ऐसी एक भी {} नहीं", "कोई मौजूद नहीं है", "कोई भी मौजूद नहीं है", "एक भी मौजूद नहीं है",
+            "वे मौजूद नहीं हैं", "ऐसा कुछ मौजूद नहीं है",
         ),
         numbers=(
             "संख्या", "संख्याएँ", "संख्याएं", "जादुई संख्या", "विशेष जादुई संख्या",
@@ -341,7 +363,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "egy sincs", "nincs semmi", "semmi sincs", "nincs egyetlen egy sem", "nincs {}",
             "nincsenek {}", "{} nincs", "{} nincsenek", "nem létezik {}", "nem léteznek {}",
             "{} nem létezik", "{} nem léteznek", "egyetlen {} sem", "nincs egyetlen {} sem",
-            "egy {} sem", "nincs egy {} sem",
+            "egy {} sem", "nincs egy {} sem", "egy sem létezik", "nem létezik egy sem",
+            "nem létezik", "nem léteznek", "ilyenek nem léteznek",
         ),
         numbers=(
             "szám", "számok", "ilyen szám", "ilyen számok", "varázsszám", "varázsszámok",
@@ -375,7 +398,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "non c'è alcun numero", "non c'è nessun numero magico",
             "non c'è nessun numero del genere", "non esiste nessun numero",
             "non esiste alcun numero", "non esiste un tale numero",
-            "non esiste nessun numero del genere",
+            "non esiste nessun numero del genere", "non ne esistono", "non ne esiste nessuno",
+            "non ne esiste", "nessuno esiste", "non esistono", "non esiste",
         ),
         numbers=(
             "numeri", "tali numeri", "questi numeri", "numeri simili", "numeri del genere",
@@ -412,7 +436,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "{}がない", "{}は無い", "{}はありません", "{}がありません", "{}はございません",
             "{}はありませんでした", "{}がありませんでした", "{}は存在しない", "{}は存在しません",
             "{}が存在しない", "{}が存在しません", "{}は一つもない", "{}は一つもありません",
-            "{}は何もありません",
+            "{}は何もありません", "一つも存在しない", "一つも存在しません", "存在しない",
+            "存在しません", "存在しないです", "{}は一つも存在しません",
         ),
         numbers=(
             "数字", "そのような数字", "このような数字", "該当する数字", "該当数字", "魔法の数字",
@@ -459,7 +484,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "{}는 없어요", "{}가 존재하지 않는다", "{}는 존재하지 않는다", "{}가 존재하지 않습니다",
             "{}는 존재하지 않습니다", "{}가 하나도 없습니다", "{}는 하나도 없습니다",
             "{}가 전혀 없습니다", "{}는 전혀 없습니다", "{}들은 없습니다", "{}들이 없습니다",
-            "{}가 없었습니다",
+            "{}가 없었습니다", "하나도 존재하지 않습니다", "하나도 존재하지 않는다",
+            "존재하지 않습니다", "존재하지 않는다", "존재하지 않음", "존재하지 않아요",
         ),
         numbers=(
             "숫자", "그런 숫자", "그러한 숫자", "이러한 숫자", "해당 숫자", "해당하는 숫자",
@@ -498,7 +524,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "er is geen getal", "er is geen nummer", "er is geen dergelijk getal",
             "er is geen dergelijk nummer", "er is geen enkel getal", "zijn er geen {}",
             "zijn er geen", "zijn geen {}", "bestaan geen {}", "is er geen getal",
-            "is er geen nummer",
+            "is er geen nummer", "er staan geen {}", "staan geen {}", "er staan er geen",
+            "er bestaan er geen", "er bestaat er geen", "er bestaan geen", "geen bestaan",
+            "ze bestaan niet", "die bestaan niet", "zij bestaan niet",
         ),
         numbers=(
             "nummers", "getallen", "dergelijke nummers", "dergelijke getallen", "zulke nummers",
@@ -530,7 +558,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ikke noe tall", "intet slikt tall", "det er ikke noe slikt tall",
             "det finnes ikke noe slikt tall", "det finnes intet slikt tall", "er det ingen {}",
             "er det ingen", "finnes det ingen {}", "finnes det ingen", "er det ikke noen {}",
-            "finnes det ikke noen {}",
+            "finnes det ikke noen {}", "det er ikke noe", "det finnes ikke noe",
+            "det er ikke noe {}", "det finnes ikke noe {}", "det eksisterer ingen", "ingen finnes",
+            "ingen eksisterer", "de finnes ikke", "de eksisterer ikke",
         ),
         numbers=(
             "tall", "slike tall", "magiske tall", "spesielle magiske tall", "slike magiske tall",
@@ -562,7 +592,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "takie liczby nie istnieją", "nie istnieją takie liczby",
             "żadne takie liczby nie istnieją", "nie istnieją żadne takie liczby", "żadne liczby",
             "żadna liczba", "nie ma takiej liczby", "takiej liczby nie ma", "nie ma żadnej liczby",
-            "nie ma żadnej takiej liczby", "taka liczba nie istnieje",
+            "nie ma żadnej takiej liczby", "taka liczba nie istnieje", "nie istnieją",
+            "nie istnieje", "żadne nie istnieją", "żadna nie istnieje", "nie istnieje żadna",
+            "nie istnieją żadne", "one nie istnieją", "nie ma żadnego", "nie ma ani jednego",
         ),
         numbers=(
             "liczb", "takich liczb", "tych liczb", "magicznych liczb",
@@ -592,7 +624,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "nenhum número mágico", "nenhum tal número", "nenhum número assim",
             "nenhum número desse tipo", "não há nenhum número", "não há nenhum número mágico",
             "não há nenhum número assim", "não existe nenhum número", "não existe tal número",
-            "não há tal número",
+            "não há tal número", "não há nenhum deles", "não existe nenhum deles",
+            "não há nenhum número desse tipo", "não existe nenhum número desse tipo",
+            "nenhum existe", "não existe", "não existem", "eles não existem",
         ),
         numbers=(
             "números", "tais números", "esses números", "números assim", "números desses",
@@ -623,7 +657,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "не существует {}", "{} не существует", "не имеется {}", "{} не имеется",
             "нет такого числа", "такого числа нет", "такие числа не существуют", "ни одного числа",
             "нет ни одного числа", "ни одного числа нет", "нет ни одного такого числа",
-            "ни одного такого числа нет",
+            "ни одного такого числа нет", "ни одного не существует", "не существует",
+            "их не существует", "таких не существует", "таковых не существует", "они не существуют",
+            "не существует ни одного", "такого не существует",
         ),
         numbers=(
             "чисел", "таких чисел", "этих чисел", "волшебных чисел", "магических чисел",
@@ -667,6 +703,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "такви бројеви не постоје", "не постоје такви бројеви", "ниједан број",
             "ниједан такав број", "нема ниједног броја", "нема ниједног таквог броја",
             "нема таквог броја", "не постоји такав број", "не постоје никакви бројеви",
+            "ne postoje nikakvi", "ne postoje", "ne postoji", "oni ne postoje", "takvi ne postoje",
+            "nijedan ne postoji", "не постоје никакви", "не постоје", "не постоји",
+            "они не постоје", "такви не постоје", "ниједан не постоји",
         ),
         numbers=(
             "brojeva", "takvih brojeva", "ovih brojeva", "magičnih brojeva",
@@ -699,6 +738,7 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ha ho na letho", "ha hona letho", "ha ho tse jwalo", "ha ho tse joalo", "ha ho {}",
             "ha ho na {}", "ha hona {}", "ha ho letho la {}", "dinomoro tse joalo ha di yo",
             "dinomoro tse jwalo ha di yo", "dinomoro ha di yo", "ha ho se na dinomoro tse joalo",
+            "ha ho e teng", "ha ho tse teng", "ha di yo", "ha li eo", "ha di teng", "ha li teng",
         ),
         numbers=(
             "dinomoro", "dinomoro tse joalo", "dinomoro tse jwalo", "dinomoro tsa boselamose",
@@ -730,7 +770,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "det existerar inga {}", "{} existerar inte", "det finns inte några {}", "inget tal",
             "inget sådant tal", "det finns inget tal", "det finns inget sådant tal",
             "inget sådant tal finns", "finns det inga {}", "finns det inga", "finns inga {}",
-            "finns inga", "finns det inte några {}",
+            "finns inga", "finns det inte några {}", "det finns inte något",
+            "det finns inte något {}", "det existerar inga", "inga finns", "inga existerar",
+            "de finns inte", "de existerar inte",
         ),
         numbers=(
             "tal", "sådana tal", "magiska tal", "speciella magiska tal", "sådana magiska tal",
@@ -759,7 +801,8 @@ LANGUAGES: dict[str, LanguageRules] = {
         no_numbers=(
             "hakuna yoyote", "hakuna zozote", "hakuna wowote", "hakuna kama hizo", "hakuna hizo",
             "hakuna {}", "{} hakuna", "hamna {}", "hakuna hata {}", "nambari kama hizo hazipo",
-            "nambari hizo hazipo", "nambari hazipo",
+            "nambari hizo hazipo", "nambari hazipo", "hakuna iliyopo", "hakuna zilizopo",
+            "hakuna inayopatikana", "hazipo", "haipo",
         ),
         numbers=(
             "nambari", "nambari kama hizo", "nambari kama hiyo", "nambari hizo", "nambari moja",
@@ -797,7 +840,7 @@ LANGUAGES: dict[str, LanguageRules] = {
             "{} ஒன்றும் இல்லை", "{} ஒன்றுமில்லை", "{} இல்லை", "{} கிடையாது", "எந்த எண்ணும் இல்லை",
             "எந்த எண்ணுமில்லை", "எந்த எண்களும் இல்லை", "எந்த மந்திர எண்ணும் இல்லை",
             "எந்த மந்திர எண்களும் இல்லை", "அத்தகைய எந்த எண்ணும் இல்லை",
-            "அத்தகைய எந்த எண்களும் இல்லை",
+            "அத்தகைய எந்த எண்களும் இல்லை", "அவை இல்லை", "அவை கிடையாது", "அப்படிப்பட்டவை இல்லை",
         ),
         numbers=(
             "எண்கள்", "அத்தகைய எண்கள்", "இத்தகைய எண்கள்", "அப்படிப்பட்ட எண்கள்", "மந்திர எண்கள்",
@@ -829,6 +872,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "нема {}", "{} нема", "не існує {}", "{} не існує", "немає такого числа",
             "такого числа немає", "такі числа не існують", "жодного числа", "немає жодного числа",
             "жодного числа немає", "немає жодного такого числа", "жодного такого числа немає",
+            "жодного не існує", "не існує", "їх не існує", "таких не існує", "вони не існують",
+            "не існує жодного", "такого не існує",
         ),
         numbers=(
             "чисел", "таких чисел", "цих чисел", "чарівних чисел", "магічних чисел",
@@ -862,7 +907,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "chẳng có cái nào", "không có cái nào như vậy", "không có cái nào như thế",
             "không có {}", "không hề có {}", "chẳng có {}", "không tồn tại {}", "không có {} cả",
             "không có {} tồn tại", "những con số như vậy không tồn tại",
-            "các con số như vậy không tồn tại",
+            "các con số như vậy không tồn tại", "không tồn tại cái nào", "không có cái nào tồn tại",
+            "không tồn tại", "chúng không tồn tại", "không hề tồn tại",
         ),
         numbers=(
             "số", "số nào", "số nào như vậy", "số nào như thế", "số như vậy", "con số",
@@ -896,7 +942,8 @@ LANGUAGES: dict[str, LanguageRules] = {
         no_numbers=(
             "没有这样的", "沒有這樣的", "没有任何", "沒有任何", "没有啊", "没有呢", "没有哦",
             "没有{}", "沒有{}", "无{}", "無{}", "不存在{}", "{}不存在", "并没有{}", "並沒有{}",
-            "并不存在{}", "{}并不存在",
+            "并不存在{}", "{}并不存在", "一个也不存在", "一個也不存在", "一个都不存在", "不存在",
+            "并不存在", "並不存在", "都不存在", "它们不存在", "它們不存在",
         ),
         numbers=(
             "数字", "数字存在", "这样的数字", "这种数字", "此类数字", "这类数字", "相关数字",

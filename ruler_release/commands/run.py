@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import check_file, write_json
-from ruler_common.options import Option, Place, options_of
+from ruler_common.options import Option, OptionsOf, Place, options_of
 from ruler_common.text import announce, command_line, note, number_of, plain, sentences, show, table
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
-from ruler_eval.run.options import MOST_USED, WHAT, RunOptions
+from ruler_eval.run.options import WHAT, RunOptions
 from ruler_release.commands.score import ScoreCommand, check_average, show_scores
 
 if TYPE_CHECKING:
@@ -156,38 +156,38 @@ def next_step(summary: RunSummary, folder: Place) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalCommand(RunOptions):
-    """The flags of `ruler eval`: those of `ruler run`, and those for scoring."""
+class EvalCommand:
+    """The flags of `ruler eval`: those of `ruler run`, and some of `ruler score`."""
 
-    out: Annotated[
-        Place,
-        Option(
-            "Folder of the run. Default: runs/MODEL-DATE; an unfinished run is resumed.",
-            panel=MOST_USED,
-            short="-o",
-            metavar="RUN",
+    run: Annotated[
+        Mapping[str, Any],
+        OptionsOf(
+            RunOptions,
+            names=tuple(options_of(RunOptions)),
+            required=("dataset", "configs", "backend"),
+            defaults={"out": "runs/MODEL-DATE; an unfinished run is resumed"},
         ),
-    ] = ""
-    threshold: Annotated[str | float, options_of(ScoreCommand)["threshold"]] = "chat"
-    claimed: Annotated[str | None, options_of(ScoreCommand)["claimed"]] = None
-    published: Annotated[bool, options_of(ScoreCommand)["published"]] = False
-    fail_under: Annotated[float | None, options_of(ScoreCommand)["fail_under"]] = None
+    ]
+    score: Annotated[
+        Mapping[str, Any],
+        OptionsOf(ScoreCommand, names=("threshold", "claimed", "published", "fail_under")),
+    ] = field(default_factory=dict)
     dry_run: DryRun = False
 
-    def __post_init__(self) -> None:
-        if self.out == "":
-            object.__setattr__(self, "out", default_folder(self.model or self.backend))
-        super().__post_init__()
-        if self.shard is not None:
+    def run_options(self) -> RunOptions:
+        """Return the options of the run. Raises RulerError for a run of which a part is missing."""
+        if self.run.get("shard"):
             raise RulerError(
                 "`ruler eval` scores a whole run: use `ruler run --shard`, and `ruler score` after "
                 "the last shard."
             )
-        if self.backend == "batch":
+        if self.run["backend"] == "batch":
             raise RulerError(
                 "`ruler eval` needs the answers at once: use `ruler batch write`, `ruler batch "
                 "read` and `ruler score`."
             )
+        out = default_folder(self.run.get("model") or self.run["backend"])
+        return RunOptions(**{"out": out, **self.run})
 
 
 def evaluate(options: EvalCommand) -> None:
@@ -200,20 +200,14 @@ def evaluate(options: EvalCommand) -> None:
     """
     from ruler_release.api import score_files, write_page
 
+    run = options.run_options()
     if options.dry_run:
-        show_estimate(options)
+        show_estimate(run)
         return
-    folder = options.folder
+    folder = run.folder
+    scored = ScoreCommand(folder, **options.score, progress=True)  # checked before the run
     print(f"Folder of the run: {plain(folder)}", file=sys.stderr)
-    summary = run_and_show(options)
-    scored = ScoreCommand(
-        folder,
-        threshold=options.threshold,
-        claimed=options.claimed,
-        published=options.published,
-        fail_under=options.fail_under,
-        progress=True,
-    )
+    summary = run_and_show(run)
     results = score_files(scored)
     print()
     show_scores(results, scored)
@@ -223,8 +217,8 @@ def evaluate(options: EvalCommand) -> None:
     if summary.failed:
         print(next_step(summary, folder))
         raise SystemExit(1)
-    if options.fail_under is not None:
-        check_average(results, options.fail_under)
+    if scored.fail_under is not None:
+        check_average(results, scored.fail_under)
 
 
 def default_folder(model: str, parent: Path = Path("runs")) -> Path:
@@ -237,7 +231,7 @@ def default_folder(model: str, parent: Path = Path("runs")) -> Path:
 
 def after_decision(decision: SequentialDecision, options: DecideOptions) -> str | None:
     """Return the next command after a verdict, if there is one."""
-    candidate = options.candidate or options.out or ""
+    candidate = options.candidate or options.run["out"]
     if decision["verdict"] == "larger":
         return command_line("ruler", "errors", candidate)
     if decision["rows"] == decision["of"]:
@@ -269,7 +263,7 @@ def decide(options: DecideCommand) -> None:
     check_file(options.json, "decision.json", "--json")
 
     lines: list[str] = []
-    if options.backend is None and options.candidate is not None:
+    if options.candidate is not None and "backend" not in options.run:
         announce("Looking at the rows of both models")
         decision = decide_stored(options)
     else:
@@ -280,7 +274,7 @@ def decide(options: DecideCommand) -> None:
             )
         decision = decided.decision
         lines = decided.summary.lines()
-        lines += decision_text.saved(decided.remaining_tokens, options.price)
+        lines += decision_text.saved(decided.remaining_tokens, options.run.get("price"))
     write_json(options.json, decision)
     if options.markdown:
         print(plain(decision_text.decision_markdown(decision)))

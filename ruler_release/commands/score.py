@@ -21,12 +21,12 @@ SHOWN = "What is shown"
 
 
 def _score(text: str) -> float:
-    """Read a score; a share from 0 to 1 is refused, because every model would be above it."""
+    """Read a score; a share such as 0.9 is refused, because every model would be above it."""
     try:
         score = float(text)
     except ValueError:
         raise RulerError(f"--fail-under takes a score from 0 to 100, not '{text}'.") from None
-    if 0 < score <= 1:
+    if 0 < score < 1:
         raise RulerError(
             f"--fail-under takes a score from 0 to 100, not {text}: did you mean {100 * score:g}?"
         )

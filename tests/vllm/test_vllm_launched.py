@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.records import Record, Records, read_lines
+from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import OpenRun, run
 from tests.in_process import ruler_command
 
@@ -93,15 +93,13 @@ def test_a_flag_that_vllm_does_not_have_is_one_sentence(order):
 def test_a_killed_engine_is_started_again_and_no_row_is_lost(order, kept, transformers_answers):
     """As for lack of memory, after the second answer."""
     with OpenRun(replace(order, mode="prefill", progress=True)) as work:
-
-        def kill_engine(_: Record) -> None:
-            work.on_record = None
-            log = server.text()
-            os.kill(int(re.findall(r"EngineCore pid=(\d+)", log)[-1]), signal.SIGKILL)
-
-        work.on_record = kill_engine
         server = kept(work.options, work.plan.release, work.plan.files)._process
-        work.answer(work.plan.rows)
+        records = work.stream([work.plan.rows])
+        next(records)
+        log = server.text()
+        os.kill(int(re.findall(r"EngineCore pid=(\d+)", log)[-1]), signal.SIGKILL)
+        for _ in records:
+            pass
         summary = work.finish(work.plan.rows)
     assert summary.total["stop"] + summary.total["length"] == 6
     assert server.has_ended()

@@ -1,7 +1,7 @@
 """Decide with as few rows as possible whether a model loses less than a limit against another.
 
     decide_stored(DecideOptions("runs/base", "runs/quantised", max_drop=2))["verdict"]  # "smaller"
-    decide_run(DecideOptions("runs/base", backend=…, …), on_look=print).decision["verdict"]
+    decide_run(DecideOptions("runs/base", max_drop=2, run={"backend": …}), on_look=print)
 
 There are two questions. The verdict is about *these rows*: is the drop over all rows of the plan
 below the limit? Before the last row it is wrong with a probability of at most ALPHA on each side,
@@ -11,10 +11,11 @@ because a task that is lost at one length moves the mean over 13 tasks and 6 len
 only. The second question is about *other rows like these*: `other_rows_interval` is the 95 %
 interval of the drop on another sample of the benchmark.
 
-Rows are looked at in the order of plan.py until there is a verdict. A row without an answer counts
-as wrong. The limit and the rule are written to run.json before the first row, the verdict and all
-looks to decision.json after the last one. If the process is killed, the same call looks at the same
-rows in the same order and reaches the same verdict.
+Rows are looked at in the order of plan.py until there is a verdict. Later rows are in flight while
+it looks; those answered by the end are stored, but neither the decision nor results.json has them.
+A row without an answer counts as wrong. The limit and the rule are written to run.json before the
+first row, the verdict and all looks to decision.json after the last one. If the process is killed,
+the same call looks at the same rows in the same order and reaches the same verdict.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from ruler_eval.gate.betting import (
     evidence,
     independence_over_lengths,
 )
-from ruler_eval.gate.options import DecideOptions, options_of_model_b, options_of_run
-from ruler_eval.gate.plan import LookPlan, gate_order_of_file, plan_of_results
+from ruler_eval.gate.options import DecideOptions, options_of_model_b
+from ruler_eval.gate.plan import LookPlan, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
+from ruler_eval.run.look_order import look_order_of_file
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.intervals import (
     MIN_INDEPENDENT_ROWS,
@@ -206,7 +208,7 @@ class DecidedRun(NamedTuple):
 
 def decide_stored(options: DecideOptions) -> SequentialDecision:
     """Decide from rows that both models have answered. Raises RulerError."""
-    if options_of_run(options):
+    if options.run:
         raise RulerError("To run B's missing rows, name --backend and --model too.")
     base = open_results(Path(options.base))
     limits = Limits(options.max_drop, options.max_task_drop)
@@ -219,7 +221,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
 
     Raises RulerError if the models have different rows, or if a different limit was fixed.
     """
-    if options.backend is None or (options.out is None and options.candidate is None):
+    if "backend" not in options.run or not (options.candidate or "out" in options.run):
         raise RulerError(
             "To run model B, add --model, --backend and --out, or name its RUN folder."
         )
@@ -227,7 +229,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
     run_options = options_of_model_b(options, base)
     limits = Limits(options.max_drop, options.max_task_drop)
     fixed = fixed_settings(base, limits)
-    with open_waves(run_options, fixed, base, gate_order_of_file) as run:
+    with open_waves(run_options, fixed, base, look_order_of_file) as run:
         decision = decide(base, run, limits, on_look)
         summary = run.finish("decision", decision)
         return DecidedRun(decision, summary, run.remaining_tokens)

@@ -3,31 +3,27 @@
     plan = plan_of_results(base)          # of a run that has all its rows
     plan.looks()                          # [5, 10, …, 495, 500]: rows of each task
 
-Every task at every length is a stratum. Its rows are in a random order, which is drawn by a hash
-and independent of the other strata, as the proof in betting.py requires. The rows of a task with
-the same index in several languages and under several tokenizers count as one row: their mean. The
-order differs from that of `--limit`, so that a candidate chosen by its first `--limit` rows is not
-tested on those rows first.
+Every task at every length is a stratum. Its rows are in a random order (run/look_order.py) that is
+independent of the other strata, as the proof in betting.py requires. The rows of a task with the
+same index in several languages and under several tokenizers count as one row: their mean. The order
+differs from that of `--limit`, so that a candidate chosen by its first `--limit` rows is not tested
+on those rows first.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import row_order
+from ruler_eval.run.look_order import look_order
 from ruler_eval.run.plan import RunPlan
 from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import Results, Scores, is_alone, row_values
 
-WAVE, WAVE_OVER_LENGTHS = 10, 2
-"""New rows of each task and length that are answered together, at one length and at several."""
-LOOK_EVERY = 5
-"""New rows of each task between two looks, at one length."""
+LOOK_EVERY, LOOK_EVERY_OVER_LENGTHS = 5, 2
+"""New rows of each task and length between two looks, at one length and at several."""
 
 Stratum = tuple[str, str]
 """A task and a length."""
@@ -74,15 +70,18 @@ class LookPlan:
         """Whether there is only one length."""
         return self.lengths == 1
 
-    @property
-    def wave(self) -> int:
-        """The number of new rows of each stratum that are answered together."""
-        return WAVE if self.is_at_one_length else WAVE_OVER_LENGTHS
-
     def looks(self) -> list[int]:
         """Return after how many rows of each stratum to look; the last look is after all rows."""
-        step = min(self.wave, LOOK_EVERY)
+        step = LOOK_EVERY if self.is_at_one_length else LOOK_EVERY_OVER_LENGTHS
         return [*range(step, self.rows, step), self.rows]
+
+    def part(self, start: int, end: int | None) -> dict[str, Sequence[int]]:
+        """Return the rows of each configuration from `start` to `end` in the order of the plan."""
+        part = {}
+        for stratum, names in self.configs.items():
+            for name in names:
+                part[name] = self.order[stratum][start:end]
+        return part
 
     def missing_row(self, scores: Scores, rows: int) -> str | None:
         """Return the first row up to a look that has no score, such as `row 7 of 'vt_4k'`."""
@@ -91,21 +90,6 @@ class LookPlan:
                 if missing := {*self.order[stratum][:rows]} - {*scores.get(name, {})}:
                     return f"row {min(missing)} of '{name}'"
         return None
-
-
-def gate_order(data_version: str, task: str, length: str, indices: Iterable[int]) -> list[int]:
-    """Return row indices in the random order of the test, drawn for each task and length."""
-
-    def random_key(index: int) -> bytes:
-        text = json.dumps(["gate", data_version, task, length, index])
-        return hashlib.blake2b(text.encode(), digest_size=8).digest()
-
-    return sorted(indices, key=random_key)
-
-
-def gate_order_of_file(manifest: Manifest, entry: FileEntry, indices: list[int]) -> list[int]:
-    """Return row indices of a release's file in the order of the test."""
-    return gate_order(manifest["data_version"], entry["task"], entry["length"], indices)
 
 
 def plan_of_results(base: Results, candidate: Results | None = None) -> LookPlan:
@@ -139,7 +123,7 @@ def plan_of_results(base: Results, candidate: Results | None = None) -> LookPlan
             )
         configs.setdefault(stratum, []).append(name)
     limit = _rows_asked(candidate, configs) if candidate else None
-    order = {s: gate_order(version, *s, indices[:limit]) for s, indices in chosen.items()}
+    order = {s: look_order(version, *s, indices[:limit]) for s, indices in chosen.items()}
     return LookPlan(order, configs)
 
 

@@ -1,4 +1,4 @@
-"""Run waves until the mean over all tasks is known within ± 1 point: `ruler run --until 1.0`.
+"""Run rows until the mean over all tasks is known within ± 1 point: `ruler run --until 1.0`.
 
     estimate = mean_estimate(plan, scores, rows=120)
     estimate["score"], estimate["interval"]                  # 78.3, [77.3, 79.3]
@@ -10,11 +10,13 @@ score), because the observed spread of a few rows that are all right is 0. The d
 with the same index at several lengths are added up before they are squared.
 
 The run stops when the interval is narrow enough, after at least 20 rows of each task at one length,
-or 6 of each task and length at several. Stopping by the observed spread costs some coverage, which
-bench/until.py measures. These alternatives were rejected on 41 published runs: more rows for tasks
-that vary more (17 % of the rows instead of 25 %, but 89 to 91 % coverage), rows of medium
-difficulty (1.7 to 15 points too low), and anchor points, which do not transfer from one family of
-models to another.
+or 6 of each task and length at several. Later rows are in flight while it looks; those answered by
+the end are stored, but neither the estimate nor results.json has them.
+
+Stopping by the observed spread costs some coverage, which bench/until.py measures. These
+alternatives were rejected on 41 published runs: more rows for tasks that vary more (17 % of the
+rows instead of 25 %, but 89 to 91 % coverage), rows of medium difficulty (1.7 to 15 points too
+low), and anchor points, which do not transfer from one family of models to another.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from ruler_eval.score.results import Scores
 
 MIN_ROWS, MIN_ROWS_OVER_LENGTHS = 20, 6
 """Rows of each task and length before a run may stop, at one length and at several."""
+LOOK_EVERY, LOOK_EVERY_OVER_LENGTHS = 10, 2
+"""New rows of each task and length between two looks, at one length and at several."""
 _Z = 1.96
 _EXTRA_DEVIATION = 0.25
 """The extra squared deviation of each task and length."""
@@ -71,6 +75,14 @@ def mean_estimate(plan: LookPlan, scores: Scores, rows: int) -> MeanEstimate:
     )
 
 
+def looks(plan: LookPlan) -> list[int]:
+    """Return after how many rows of each task and length to look."""
+    first, step = MIN_ROWS_OVER_LENGTHS, LOOK_EVERY_OVER_LENGTHS
+    if plan.is_at_one_length:
+        first, step = MIN_ROWS, LOOK_EVERY
+    return [*range(min(first, plan.rows), plan.rows, step), plan.rows]
+
+
 def _by_index(scores: Scores, names: Sequence[str], indices: Sequence[int]) -> np.ndarray:
     """Return each row's mean over configurations; a missing row counts as wrong."""
     means = []
@@ -84,17 +96,15 @@ def run_until(
     half_width: float,
     on_look: Callable[[MeanEstimate], None] = lambda _: None,
 ) -> RunSummary:
-    """Run waves until the mean is known within ± `half_width` points (`ruler run --until`).
+    """Run rows until the mean is known within ± `half_width` points (`ruler run --until`).
 
     The width is written to run.json before the first row, estimate.json and results.json after the
     last one. Raises RulerError as `run` does.
     """
     with open_waves(options, {"until": {"half_width": float(half_width)}}) as run:
-        plan = run.plan
-        min_rows = MIN_ROWS if plan.is_at_one_length else MIN_ROWS_OVER_LENGTHS
-        for rows in [*range(min(plan.rows, min_rows), plan.rows, plan.wave), plan.rows]:
+        for rows in looks(run.plan):
             run.answer(rows)
-            estimate = mean_estimate(plan, run.rows.scores, rows)
+            estimate = mean_estimate(run.plan, run.rows.scores, rows)
             on_look(estimate)
             if estimate["half_width"] <= half_width:
                 break

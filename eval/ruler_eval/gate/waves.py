@@ -1,16 +1,19 @@
-"""Run rows in waves, and score each row as soon as it is answered.
+"""Run rows that are looked at while later ones are in flight; score each as it is answered.
 
 with open_waves(options, {"until": …}) as run:
     run.answer(20)                     # now 20 rows of each task and length have scores
-    run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
+    run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}, and some later rows
     run.finish("estimate", {…})        # estimate.json and results.json
+
+A wave is the rows between two looks. The server gets the next waves without a pause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from ruler_common.errors import RulerError
@@ -84,7 +87,9 @@ def open_waves(
     if options.repeats > 1:
         raise RulerError("--until answers each row once: leave --repeats out.")
     with OpenRun(options, fixed, order_rows) as work:
-        yield RunInWaves(work, base)
+        run = RunInWaves(work, base)
+        with closing(run.records):
+            yield run
 
 
 class RunInWaves:
@@ -121,7 +126,9 @@ class RunInWaves:
         for record in work.records.read():
             if record["config"] in configs and record["finish_reason"] not in again:
                 self._score(record)
-        work.on_record = self._score
+        ends = pairwise([0, *self.plan.looks()])
+        self.records = work.stream([self.plan.part(start, end) for start, end in ends])
+        """The records of the rows that are answered now, wave by wave."""
 
     def _score(self, record: Record) -> None:
         """Score an answered row."""
@@ -167,36 +174,41 @@ class RunInWaves:
             )
 
     def answer(self, rows: int) -> None:
-        """Answer those of the first `rows` rows of each task and length that have no answer yet.
+        """Wait until the first `rows` rows of each task and length have scores.
 
         Raises RulerError if all rows of a wave failed, or one is still missing: failed rows count
         as wrong, but a server that is down says nothing about the model.
         """
-        self.work.answer(self._part(0, rows))
+        wave = self.plan.part(self._rows_answered, rows)
+        missing: set[tuple[str, int]] = set()
+        for name, indices in wave.items():
+            missing.update((name, index) for index in {*indices} - {*self.rows.scores[name]})
+        while missing and (record := next(self.records, None)) is not None:
+            self._score(record)
+            missing.discard((record["config"], record["index"]))
         errors = []
-        for name, indices in self._part(self._rows_answered, rows).items():
+        for name, indices in wave.items():
             errors += [self._errors[name].get(index) for index in indices]
         if errors and all(errors):
             raise RulerError(
                 f"Every row of a wave failed, the first with: {errors[0]}. Fix the server, then "
                 "run the same command with --retry-failed."
             )
-        if missing := self.plan.missing_row(self.rows.scores, rows):
-            raise RulerError(f"The {missing} has no answer: run the same command again.")
+        if row := self.plan.missing_row(self.rows.scores, rows):
+            raise RulerError(f"The {row} has no answer: run the same command again.")
         self._rows_answered = rows
 
-    def _part(self, start: int, end: int | None) -> dict[str, Sequence[int]]:
-        """Return the rows from `start` to `end` of each configuration, in the order of the plan."""
-        part = {}
-        for stratum, names in self.plan.configs.items():
-            for name in names:
-                part[name] = self.plan.order[stratum][start:end]
-        return part
-
     def finish(self, name: str, result: Mapping[str, Any]) -> RunSummary:
-        """Write a result, such as `decision`, and results.json; return the states of the rows."""
+        """Write a result, such as `decision`, and results.json; return the states of the rows.
+
+        Rows in flight are stored, but only the rows that were looked at count.
+        """
         self.work.record(name, result)
-        summary = self.work.finish(self._part(0, self._rows_answered))
+        self.work.stop()
+        for _ in self.records:
+            pass
+        rows = self.plan.part(0, self._rows_answered)
+        summary = self.work.finish(rows)
         run = PredictionOptions(
             self.options.folder,
             dataset=self.options.dataset,
@@ -204,11 +216,11 @@ class RunInWaves:
         )
         predictions, release = open_predictions(run)
         rules = ScoringRules(compat=self._rules.compat, truncated=self._rules.truncated)
-        scored = scoring.score(predictions, release, rules)
+        scored = scoring.score(predictions.of_rows(rows), release, rules)
         write_results(*scored, self.options.folder / "results.json")
         return summary
 
     @property
     def remaining_tokens(self) -> int:
         """The prompt tokens of the rows that were not run."""
-        return estimate(self.work.plan, self._part(self._rows_answered, None)).prompt_tokens
+        return estimate(self.work.plan, self.work.missing(self.work.plan.rows)).prompt_tokens

@@ -12,7 +12,7 @@ set; a row without a completion stays missing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -60,6 +60,10 @@ class Completion:
     """From the last time it was sent to the end of the reply; only from a server."""
 
 
+Completions = Generator[Completion, None, None]
+"""Completions as they finish. Closing it ends the requests that are open."""
+
+
 def completion_of(prompt: Prompt, outcome: Answer | Failure, **facts: Any) -> Completion:
     """Return what a reply means for a prompt as a completion; `facts` are those of a server."""
     if isinstance(outcome, Answer):
@@ -93,9 +97,11 @@ class Backend(ABC):
     """Called with a sentence that the user should see at once."""
     needs_token_ids: bool = True
     """Whether prompts are tokenized if there is a tokenizer."""
+    is_stopping: bool = False
+    """Whether no more prompts are to be taken."""
 
     @abstractmethod
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Yield at most one completion for each prompt, as they finish."""
 
     @abstractmethod
@@ -134,6 +140,10 @@ class Backend(ABC):
     def sampling(self) -> Sampling:
         """How tokens are sampled."""
         return choose_sampling(self.options, self.generation_config)
+
+    def stop(self) -> None:
+        """Take no more prompts; `generate` then ends with the answers to those in flight."""
+        self.is_stopping = True
 
     def close(self) -> None:
         """Free the resources of the backend."""

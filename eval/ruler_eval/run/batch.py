@@ -21,7 +21,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backend import Backend, Completion, completion_of
+from ruler_eval.run.backend import Backend, Completions, completion_of
 from ruler_eval.run.classify import (
     Answer,
     Failure,
@@ -152,7 +152,7 @@ class BatchFiles(Backend):
 class BatchRequests(BatchFiles):
     """Writes the requests of all prompts into as few files as the limits of batch APIs allow."""
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Write the requests into numbered files. No prompt is answered.
 
         Request files of an earlier call are replaced.
@@ -171,7 +171,7 @@ class BatchRequests(BatchFiles):
             with paths[-1].open("ab") as file:
                 file.write(line)
             lines, size = lines + 1, size + len(line)
-        return iter(())
+        yield from ()
 
     def _request_line(self, prompt: Prompt) -> bytes:
         """Return a line of a request file."""
@@ -217,7 +217,7 @@ class BatchAnswers(BatchFiles):
         except OSError as error:
             raise RulerError(system_error_sentence(error)) from error
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Yield the answers.
 
         A request that expired, met a busy server, or had no quota or key, has none. If nothing is

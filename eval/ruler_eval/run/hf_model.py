@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backend import Backend, Completion
+from ruler_eval.run.backend import Backend, Completion, Completions
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_model_tokenizer
 from ruler_eval.run.reasoning import decode, reasoning_length
@@ -89,14 +89,14 @@ class Transformers(Backend):
             "commit": getattr(self.model.config, "_commit_hash", None),
         }
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Answer batch by batch; if a batch cannot run, its rows fail and the run goes on.
 
         A batch that does not fit the memory is halved, until a row is alone.
         """
         while window := list(islice(prompts, WINDOW)):
             window.sort(key=lambda prompt: -len(prompt.token_ids or ()))
-            while window:
+            while window and not self.is_stopping:
                 batch = next(batches(window, self._max_tokens))
                 rows, error = self._try(batch)
                 if rows is None and len(batch) > 1 and is_out_of_memory(error):

@@ -114,8 +114,9 @@ class RunOptions:
         str | None,
         Option(
             "How a prompt is made: prefill (chat models), completion (base models) or chat (no "
-            "answer prefix). Default: prefill with a chat template, completion without one, chat "
-            "with --thinking and for servers that cannot continue a turn.",
+            "answer prefix).",
+            default="prefill with a chat template, completion without one, chat with --thinking "
+            "and for servers that cannot continue a turn",
             panel=MOST_USED,
             choices=MODES,
         ),
@@ -211,7 +212,7 @@ class RunOptions:
     ] = None
     tokenizer: Annotated[
         str | None,
-        Option("The tokenizer that counts prompts; default: the model's.", panel=MODEL),
+        Option("The tokenizer that counts prompts.", default="the model's", panel=MODEL),
     ] = None
     chat_template: Annotated[
         Place | None,
@@ -239,7 +240,9 @@ class RunOptions:
     provider: Annotated[
         str | None,
         Option(
-            "openai: the provider's name (docs/servers.md). Default: by the address.", panel=SERVER
+            "openai: the provider's name (docs/servers.md).",
+            default="by the address",
+            panel=SERVER,
         ),
     ] = None
     timeout: Annotated[
@@ -277,7 +280,8 @@ class RunOptions:
     temperature: Annotated[
         float | None,
         Option(
-            "0 is greedy. Default: 0; with --thinking what the model's generation_config says.",
+            "0 is greedy.",
+            default="0; with --thinking what the model's generation_config says",
             panel=SAMPLING,
             min=0,
         ),

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backend import Backend, Completion
+from ruler_eval.run.backend import Backend, Completion, Completions
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_score.language_text import rules_for
@@ -29,7 +29,7 @@ class Oracle(Backend):
         self._release = release
         self._answers = cache(self._read_answers)
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Answer each prompt with the references of its row."""
         for prompt in prompts:
             yield Completion(prompt, self._answers(prompt.config)[prompt.index])

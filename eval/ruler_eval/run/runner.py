@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
+from threading import Lock
 from typing import Any
 
 from ruler_common.errors import RulerError
@@ -103,14 +104,13 @@ class OpenRun:
             max_thinking=reasoning.budget if reasoning.limited else None,
             answers=AnswerCounts(thinks=reasoning.on, mode=self.options.mode or ""),
         )
-        self.on_record: Callable[[Record], None] | None = None
-        """Called with the record of each row that is answered."""
         self._session = new_session(self.options, self.plan.digests)
         self._backend: Backend | None = None
         self._prompter: Prompter
         self._progress: Progress | None = None
-        self._restarted = False
+        self._restarted = self._is_stopping = False
         self._has_begun = False
+        self._writing = Lock()
         self._settings: dict[str, Any] = {}
         self.writable = self.records.lock()
         try:
@@ -136,17 +136,24 @@ class OpenRun:
             self.records.close()
 
     def answer(self, rows: Rows) -> None:
-        """Answer the rows that have no record yet.
+        """Answer the rows that have no record yet."""
+        for _ in self.stream([rows]):
+            pass
 
-        If the engine dies, it is started again once.
+    def stream(self, parts: Sequence[Rows]) -> Generator[Record, None, None]:
+        """Yield the record of each row that had none, as soon as it is written.
+
+        The rows are sent part by part, without a pause between two parts. Rows stay in flight while
+        the caller works on a record; after `stop` only those in flight follow. If the engine dies,
+        it is started again once.
         """
-        missing = missing_rows(self.plan, rows, self._answered)
-        if not missing:
+        missing = [missing_rows(self.plan, part, self._answered) for part in parts]
+        if self._is_stopping or not any(missing):
             return
         backend = self._backend or self._start()
         progress = self._progress or self._start_progress(backend)
         try:
-            self._send(missing, backend, progress)
+            yield from self._send(missing, backend, progress)
         except EngineDied as error:
             if self._restarted:
                 raise RulerError(
@@ -158,7 +165,13 @@ class OpenRun:
             backend.close()
             progress.note(f"{error} It is started again.")
             self._start_backend().on_note = progress.note
-            self.answer(rows)
+            yield from self.stream(parts)
+
+    def stop(self) -> None:
+        """Send no more rows: `stream` ends with the records of those in flight."""
+        self._is_stopping = True
+        if self._backend is not None:
+            self._backend.stop()
 
     def _start(self) -> Backend:
         """Start the backend and check the settings it adds.
@@ -230,21 +243,38 @@ class OpenRun:
         backend.on_note = progress.note
         return progress
 
-    def _send(self, missing: Rows, backend: Backend, progress: Progress) -> None:
+    def _send(
+        self, parts: Sequence[Rows], backend: Backend, progress: Progress
+    ) -> Generator[Record, None, None]:
         """Render, send and record missing rows: every row passes through here."""
-        rows = read_rows(self.plan.release, missing)
+        rows = chain.from_iterable(read_rows(self.plan.release, part) for part in parts)
+        too_long: deque[Record] = deque()
         with closing(render_ahead(rows, self._prompter, backend)) as prompts:
-            for completion in backend.generate(self._samples(prompts, backend, progress)):
-                record = record_of(completion, backend.tokenizer)
-                self.summary.count_session(record, completion.prompt)
-                self._record(record, completion.prompt, progress)
+            samples = self._samples(prompts, backend, progress, too_long)
+            with closing(backend.generate(samples)) as completions:
+                for completion in completions:
+                    record = record_of(completion, backend.tokenizer)
+                    self.summary.count_session(record, completion.prompt)
+                    yield self._write(record, completion.prompt, progress)
+                    while too_long:
+                        yield too_long.popleft()
+        yield from too_long
 
     def _samples(
-        self, prompts: Iterator[Prompt], backend: Backend, progress: Progress
+        self,
+        prompts: Iterator[Prompt],
+        backend: Backend,
+        progress: Progress,
+        too_long: deque[Record],
     ) -> Iterator[Prompt]:
-        """Yield each sample that has no record yet; record those that do not fit."""
+        """Yield each sample that has no record yet; record those that do not fit in `too_long`.
+
+        A backend may run this in a thread of its own.
+        """
         for prompt in prompts:
             for number in range(self.options.repeats):
+                if self._is_stopping:
+                    return
                 if (prompt.index, number) in self._answered[prompt.config]:
                     continue
                 sample = replace(prompt, sample=number) if number else prompt
@@ -258,18 +288,18 @@ class OpenRun:
                         f"{backend.limit:,} tokens that were estimated for its configuration: "
                         f"add --max-model-len {backend.model_limit}."
                     )
-                self._record(record, sample, progress)
+                too_long.append(self._write(record, sample, progress))
 
-    def _record(self, record: Record, prompt: Prompt, progress: Progress) -> None:
+    def _write(self, record: Record, prompt: Prompt, progress: Progress) -> Record:
         """Write the record of a row, or of a sample of it."""
         if self.options.repeats > 1:
             record = {**record, "sample": prompt.sample}
-        self._begin()
-        self.records.write(record)
-        self._answered[prompt.config].add((prompt.index, prompt.sample))
-        if self.on_record is not None:
-            self.on_record(record)
-        progress.add(record, prompt.row_tokens)
+        with self._writing:
+            self._begin()
+            self.records.write(record)
+            self._answered[prompt.config].add((prompt.index, prompt.sample))
+            progress.add(record, prompt.row_tokens)
+        return record
 
     def finish(self, rows: Rows) -> RunSummary:
         """Count the states of these rows."""
@@ -286,6 +316,10 @@ class OpenRun:
         self.summary.missing += sum(map(len, missing.values()))
         return self.summary
 
+    def missing(self, rows: Rows) -> Rows:
+        """Return those rows that have no record yet."""
+        return missing_rows(self.plan, rows, self._answered)
+
     def record(self, name: str, result: Mapping[str, Any]) -> None:
         """Write a result of the whole run, such as `decision`, into a file of its own."""
         if self.writable:
@@ -293,7 +327,7 @@ class OpenRun:
 
 
 def render_ahead(
-    rows: Iterator[tuple[str, PartialRow]], prompter: Prompter, backend: Backend
+    rows: Iterable[tuple[str, PartialRow]], prompter: Prompter, backend: Backend
 ) -> Generator[Prompt, None, None]:
     """Yield the prompts of rows in order, rendered a few rows ahead by threads.
 

@@ -42,7 +42,7 @@ from ruler_common.errors import RulerError
 from ruler_common.options import names_in
 from ruler_common.text import number_of
 from ruler_eval.run import llama_cpp, vllm_template
-from ruler_eval.run.backend import Backend, Completion, completion_of
+from ruler_eval.run.backend import Backend, Completion, Completions, completion_of
 from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.classify import (
     Answer,
@@ -79,7 +79,7 @@ REFUSAL_SECONDS = 10.0
 FIRST_ROW_SECONDS = 5.0
 """Seconds after which the other rows are sent, if the first one is still open."""
 FINISH_SECONDS = 30.0
-"""Seconds in which a run that ends with an error waits for the answers to open requests."""
+"""Seconds in which a run that ends early waits for the answers to open requests."""
 MOMENT = 0.02
 """Seconds in which rows are collected that are sent together."""
 NOTICE_SECONDS = 5.0
@@ -381,11 +381,11 @@ class Server(Backend):
 
     # ---- rows --------------------------------------------------------------------------------
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Answer the prompts, at most `concurrency` at a time; yield answers as they finish.
 
         Raises RulerError if the server is not available for too long, or answers no row. What was
-        answered by then comes first.
+        answered by then comes first. After `stop` the open requests are answered.
         """
         self._last_answer = began = time.monotonic()
         self._stopping.clear()
@@ -394,7 +394,7 @@ class Server(Backend):
         has_more = True
         with ThreadPoolExecutor(1) as reader:  # rendering a row may take as long as its answer
             try:
-                while has_more or rows:
+                while (has_more or rows) and not self._stopping.is_set():
                     is_first = not self._has_answered
                     is_first = is_first and time.monotonic() - began < FIRST_ROW_SECONDS
                     places = 1 if is_first else self.options.concurrency
@@ -408,12 +408,10 @@ class Server(Backend):
                         new, coming = coming.result(), None
                         has_more = bool(new)
                         rows.update(self._loop.create_task(self._answer(row)) for row in new)
+                yield from self._take_last(rows)
             except RulerError:
                 self._stopping.set()
-                self._run(_wait_for(rows, FINISH_SECONDS))
-                for row in rows:
-                    if row.done() and not row.cancelled() and row.exception() is None:
-                        yield row.result()
+                yield from self._take_last(rows)
                 raise
             finally:
                 for row in rows:
@@ -428,6 +426,18 @@ class Server(Backend):
         yield from (row.result() for row in finished if row.exception() is None)
         if errors:
             raise errors[0]
+
+    def _take_last(self, rows: set[Any]) -> Iterator[Completion]:
+        """Wait for the requests that are open, but not for long, and yield their completions."""
+        self._run(_wait_for(rows, FINISH_SECONDS))
+        for row in rows:
+            if row.done() and not row.cancelled() and row.exception() is None:
+                yield row.result()
+
+    def stop(self) -> None:
+        """Send nothing more; `generate` then ends with the answers to the open requests."""
+        super().stop()
+        self._stopping.set()
 
     def check_alive(self) -> None:
         """Raise EngineDied if the server cannot come back; called after each try that failed."""

@@ -124,7 +124,7 @@ class Columns:
 
     def _config(self, source: Source, facts: Mapping[str, Any]) -> str:
         if facts["config"] is not None:
-            return source.config(facts["config"])
+            return source.config_of_record(facts["config"])
         if facts["task"] is not None and (facts["length"] is not None):
             return source.config(None, facts["task"], facts["length"], facts["languages"])
         task = None if facts["task"] is None else str(facts["task"])

@@ -18,6 +18,8 @@ from typing import Any, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.files import check_type, parse_json
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.look_order import look_order_of_file
 from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, shard_folders
 
 RESULTS = ("decision", "estimate")
@@ -121,6 +123,15 @@ def stopped_at(run: RunFacts) -> StoppedAt | None:
     """Return where a run was stopped by its own scores; None if it ran to its last row."""
     stop = run.get("decision") or run.get("estimate")
     return stop if stop and stop["rows"] < stop["of"] else None
+
+
+def rows_looked_at(run: RunFacts, stop: StoppedAt, release: Release, config: str) -> list[int]:
+    """Return the rows of a configuration that a stopped run looked at."""
+    order = release.order(config)[: stop["of"]]
+    if "decision" in run:
+        entry = release.manifest["files"][release.configs[config]]
+        order = look_order_of_file(release.manifest, entry, order)
+    return order[: stop["rows"]]
 
 
 def note_of_stopped(stop: StoppedAt) -> str:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -25,6 +26,7 @@ from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import Names, parse_length
 from ruler_common.options import paths
+from ruler_common.text import number_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
 from ruler_eval.run.records import RUN_FILE, Records, check_settings, shard_folders
@@ -65,6 +67,12 @@ class Predictions:
     """The digests of the rows of --references by configuration, if the folder has them."""
     names: Names
     """The names of tasks and lengths; those of a release are used if one is named."""
+
+    def of_rows(self, rows: Mapping[str, Iterable[int]]) -> Predictions:
+        """Return the predictions of some rows of each configuration."""
+        chosen = {name: {*indices} for name, indices in rows.items()}
+        kept = [row for row in self.rows if row.index in chosen.get(row.config, ())]
+        return replace(self, rows=kept)
 
 
 class RunFiles(NamedTuple):
@@ -319,6 +327,7 @@ def _read(
 ) -> None:
     """Add the answers in all files, their digests and the settings of their run."""
     run_of_answer: dict[tuple[str, int], str] = {}
+    others: dict[Path, ReadFile] = {}  # files of other tools
     seeds: dict[int | None, None] = {}  # in the paths of files
     for source in sources:
         models: dict[str, None] = {}
@@ -336,15 +345,51 @@ def _read(
             seeds[read.sample] = None
             _refuse_several(source.path, runs)
             _refuse_two_runs(read, run_of_answer)
+            if not source.settings:
+                others[file] = read
         # the authors' script of ONERULER has special rules for o3 and deepseek, by this name
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
+    if options.name is None:
+        predictions.damaged += _notes_on_names(others)
     if len(seeds) > 1:
         numbers = ", ".join("no number" if seed is None else str(seed) for seed in seeds)
         predictions.damaged.append(f"The files of {numbers} are read as samples of one run")
     if not predictions.rows:
         why = predictions.damaged[0] if predictions.damaged else "there are no predictions"
         raise RulerError(f"{why}: name a RUN folder, or files of predictions.")
+
+
+def _notes_on_names(files: Mapping[Path, ReadFile]) -> list[str]:
+    """Return a note on files of which nothing says that they are of one run.
+
+    Raises RulerError for files whose names say that they are of two runs.
+    """
+    labels: dict[str, Path] = {}
+    any_names: dict[str, Path] = {}
+    folders: dict[str, None] = {}
+    for file, read in files.items():
+        if read.model is None:
+            folders[read.run] = None
+        if read.label is not None:
+            labels.setdefault(read.label, file)
+        elif read.may_have_any_name:
+            any_names.setdefault(re.sub(r"\d+", "", file.name), file)
+    if len(labels) > 1:
+        first, second = [*labels.values()][:2]
+        raise RulerError(
+            f"By their names, '{first.name}' and '{second.name}' are of two runs: give the files "
+            "of one run at a time, or add --name MODEL if one model wrote them."
+        )
+    notes = []
+    for places, kind in ((folders, "folder"), (any_names.values(), "file")):
+        if len(places) > 1:
+            others = number_of(len(places) - 1, f"other {kind}")
+            notes.append(
+                f"{next(iter(places))} and {others} are read as one run: they do not name their "
+                "models"
+            )
+    return notes
 
 
 def _refuse_two_runs(read: ReadFile, run_of_answer: dict[tuple[str, int], str]) -> None:

@@ -58,7 +58,7 @@ def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:
         sample = first_of(line, SAMPLE[:1] if source.is_own_run else SAMPLE)
         usage = line["usage"] if isinstance(line.get("usage"), Mapping) else {}
         yield from source.answers(
-            source.config(line["config"]),
+            source.config_of_record(line["config"]),
             line["index"],
             line["prediction"],
             outputs=line.get("outputs"),
@@ -293,7 +293,7 @@ def plain(records: Records, source: Source) -> Iterator[Prediction]:
         is_task = task is not None and task_named(str(task), source.names) in source.names.tasks
         config = line.get("config") or None
         yield from source.answers(
-            source.config(config)
+            source.config_of_record(config)
             if config
             else source.config_by_name(task if is_task else None, line.get("max_length")),
             index,
@@ -414,6 +414,10 @@ class ReadFile(NamedTuple):
     model: str | None
     """The model's name, if the file, its path or a second file in the folder has it."""
     notes: list[str]
+    label: str | None = None
+    """What the file's name says besides its configuration; None if that is not in its name."""
+    may_have_any_name: bool = False
+    """Whether the records name their configurations and no model."""
 
 
 def read_file(source: Source) -> ReadFile:
@@ -442,7 +446,16 @@ def read_file(source: Source) -> ReadFile:
         run = f"{run} {source.model}"
     session = f"{run} {source.session}" if source.session else run
     notes = [*damaged, *source.finish()]
-    return ReadFile(rows, run, session, source.sample, source.model or None, notes)
+    return ReadFile(
+        rows,
+        run,
+        session,
+        source.sample,
+        source.model or None,
+        notes,
+        label=source.label,
+        may_have_any_name=source.records_name_config and not source.model,
+    )
 
 
 def _reader(

@@ -25,7 +25,13 @@ from ruler_common.text import number_of
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
 from ruler_eval.score.cells import cell_of, shared_documents
-from ruler_eval.score.own_run import RunFacts, StoppedAt, note_of_stopped, stopped_at
+from ruler_eval.score.own_run import (
+    RunFacts,
+    StoppedAt,
+    note_of_stopped,
+    rows_looked_at,
+    stopped_at,
+)
 from ruler_eval.score.predictions import Predictions, without_garbage_collection
 from ruler_eval.score.results import (
     FORMAT,
@@ -74,6 +80,7 @@ def score(
     stopped = _stopped(predictions)
     if stopped is not None:  # the remaining rows were left out on purpose
         asked_partial, rules = False, replace(rules, partial=True)
+        predictions = _looked_at(predictions, stopped, release)
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
         raise RulerError("--compat authors is for ONERULER: RULER's rule is its authors' own.")
@@ -143,6 +150,22 @@ def _stopped(predictions: Predictions) -> StoppedAt | None:
         return None
     answered = Counter(config for config, _ in {(p.config, p.index) for p in predictions.rows})
     return stop if min(answered.values(), default=0) < stop["of"] else None
+
+
+def _looked_at(predictions: Predictions, stop: StoppedAt, release: Release | None) -> Predictions:
+    """Return the predictions that a stopped run looked at, without those in flight at its end.
+
+    Rows that were answered in time are not a random sample.
+    """
+    if release is None:
+        raise RulerError(
+            "This run was stopped by its scores, and only its release says which rows it looked "
+            "at: add --dataset."
+        )
+    rows = {}
+    for config in {prediction.config for prediction in predictions.rows}:
+        rows[config] = rows_looked_at(predictions.run, stop, release, config)
+    return predictions.of_rows(rows)
 
 
 def _dataset(

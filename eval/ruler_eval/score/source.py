@@ -22,6 +22,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
     TASKS,
+    Config,
     Names,
     check_name,
     length_name,
@@ -49,7 +50,8 @@ from ruler_eval.score.values import (
     read_references,
     text_after_prompt,
 )
-from ruler_eval.tasks import FAMILIES
+from ruler_eval.tasks import FAMILIES, family_of
+from ruler_score.split_reasoning import split_reasoning
 
 TASK_ALIASES = {
     "qa_squad": "qa_1",
@@ -73,6 +75,7 @@ _ROUNDED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
 """A number as a spreadsheet prints it."""
 _MIN_CHARACTERS = 0.5  # of a token
 _LONG = 4  # times the characters that a prompt has at least
+_LONG_ANSWER = 1000  # characters; RULER's answers have at most 128 tokens
 _PRINTED_NULLS = ("", "none", "null", "nan", "<na>", "na", "n/a", "false", "0", "no")
 """How programs print that there is no error and no reasoning, in small letters."""
 _TYPES: Mapping[str, type] = {
@@ -106,6 +109,10 @@ class Source:
         self.session = ""
         """What tells two runs of one folder apart, such as their time."""
         self.model: str | None = None
+        self.label = label_of(file, names)
+        """What the file's name says besides its configuration: `qwen` of qwen_vt_4k.jsonl."""
+        self.records_name_config = False
+        """Whether the records name their configuration, so that the file may have any name."""
         self.notes: list[str] = []
         seeds = [*SEED.finditer(self.path)]
         self.sample = int(seeds[-1][1]) if seeds else None
@@ -126,7 +133,8 @@ class Source:
         self._shortest: dict[str, int] = {}  # characters of a prompt, by configuration
         self._count = 0  # of answers
         self._cut: list[str] = []  # the places of answers whose prompt was cut off
-        self._long: list[str] = []  # those as long as a prompt, if the prompts are unknown
+        self._parts: list[str] = []  # those that may hold a part of a prompt that is unknown
+        self._evidence: dict[str, re.Pattern[str] | None] = {}  # of prompts, by configuration
         self._uncut: list[str] = []  # those that hold a prompt which could not be cut off
 
     def add_model(self, model: Any) -> None:
@@ -169,6 +177,8 @@ class Source:
                 self._check_prompt(self.release, prediction, prediction.prompt)
             if len(prediction.text) >= self._shortest_prompt(config):
                 self._cut_prompt(prediction, read_prompt(fields.get("prompt")))
+            elif self.release is None and prediction.prompt is None and not self.is_own_run:
+                self._note_part(prediction)
             if not self.keep_prompts:
                 prediction.prompt = None
         return made
@@ -285,10 +295,12 @@ class Source:
                 f"{self.file}: {predictions} with most of the prompt in the text (the first at "
                 f"{self._uncut[0]})"
             )
-        if 2 * len(self._long) >= max(1, self._count):
+        if 2 * len(self._parts) >= max(1, self._count):
             notes.append(
-                f"{self.file}: {number_of(len(self._long), 'prediction')} as long as a prompt, "
-                "which nothing here can compare with it: name the release with --dataset"
+                f"{self.file}: {number_of(len(self._parts), 'prediction')} that may hold a part of "
+                f"the prompt, in which a wrong answer finds the references (the first at "
+                f"{self._parts[0]}); without the prompts this is unknown: name the release with "
+                "--dataset"
             )
         return notes
 
@@ -324,10 +336,34 @@ class Source:
         has_prompt = any(has_most_of(prediction.text, text) for text, _ in prompts)
         if has_prompt or (not prompts and self._has_wording(prediction)):
             self._uncut.append(prediction.where)
-        elif not prompts and len(prediction.text) >= _LONG * self._shortest_prompt(
-            prediction.config
-        ):
-            self._long.append(prediction.where)
+        elif not prompts:
+            self._note_part(prediction)
+
+    def _note_part(self, prediction: Prediction) -> None:
+        """Remember an answer that may hold a part of its prompt, which is unknown.
+
+        It has a sentence of the prompt with evidence, or is longer than an answer of RULER may be;
+        ONERULER lets models explain their answers.
+        """
+        config, text = prediction.config, prediction.text
+        if dataset_of(config) == "oneruler":
+            may_hold_it = len(text) >= _LONG * self._shortest_prompt(config)
+        else:
+            if config not in self._evidence:
+                self._evidence[config] = self._evidence_of(config)
+            evidence = self._evidence[config]
+            may_hold_it = evidence is not None and evidence.search(text) is not None
+            if len(text) > _LONG_ANSWER:
+                may_hold_it = may_hold_it or len(split_reasoning(text).answer) > _LONG_ANSWER
+        if may_hold_it:
+            self._parts.append(prediction.where)
+
+    def _evidence_of(self, config: str) -> re.Pattern[str] | None:
+        """Return what evidence looks like in the prompts of a configuration."""
+        with suppress(RulerError):  # a custom task, or an unknown name
+            task = read_name(self.names, config, of_release=False).task
+            return family_of(task, "ruler").evidence
+        return None
 
     def _has_wording(self, prediction: Prediction) -> bool:
         """Return whether an answer has the words around the context of the benchmark's prompts."""
@@ -398,6 +434,11 @@ class Source:
                 self._check_name_of_file(parsed.task, parsed.length)
             self._configs[key] = name
         return self._configs[key]
+
+    def config_of_record(self, config: Any) -> str:
+        """Return the configuration that a record names."""
+        self.records_name_config = True
+        return self.config(config)
 
     def config_by_name(self, task: str | None, length: Any) -> str:
         """Return the configuration by the task and length, else by the file's name or folders.
@@ -584,16 +625,36 @@ def config_in_name(names: Names, text: str) -> str | None:
 
     A task may have another tool's name, and a length may be a number of tokens.
     """
+    found = _split_name(names, text)
+    return found[1].name if found else None
+
+
+def label_of(file: Path, names: Names) -> str | None:
+    """Return what a file's name says besides its configuration: `qwen` of qwen_vt_4k.jsonl.
+
+    Seeds and numbers that tell the files of one run apart say nothing (01_vt_4k.jsonl), and a
+    tokenizer may be the name of a model (vt_4k_qwen.jsonl). None without a configuration.
+    """
+    found = _split_name(names, stem_of(file))
+    if found is None:
+        return None
+    before, config = found
+    tokenizer = "" if config.tokenizer == DEFAULT_TOKENIZER else config.tokenizer
+    parts = [SEED.sub("", before), tokenizer]
+    return " ".join(part for part in parts if re.search(r"[^\W\d_]", part))
+
+
+def _split_name(names: Names, text: str) -> tuple[str, Config] | None:
+    """Split a name into what stands before the configuration at its end, and that."""
     words = text.split("_")
     for start in range(len(words) - 1):
         for end in range(len(words) - 1, start, -1):
             task = task_named("_".join(words[start:end]), names)
             if task not in names.tasks and task != ABLATION:
                 continue
-            try:
-                return names.parse("_".join([task, *words[end:]])).name
-            except RulerError:
-                continue
+            with suppress(RulerError):
+                config = names.parse("_".join([task, *words[end:]]))
+                return "_".join(words[:start]), config
     return None
 
 

@@ -13,9 +13,8 @@ import pytest
 
 import ruler_release
 from ruler_common.errors import RulerError
-from ruler_common.options import options_of
 from ruler_eval.gate import waves
-from ruler_eval.gate.options import NOT_IN_DECIDE, DecideOptions, options_of_model_b
+from ruler_eval.gate.options import DecideOptions, options_of_model_b
 from ruler_eval.run import records
 from ruler_eval.run.backend import Completion
 from ruler_eval.run.options import RunOptions
@@ -306,24 +305,53 @@ def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(base, tmp_path)
     assert ruler_release.compare(base, run)["all"]["difference"] == 0
 
 
-def test_decide_has_every_option_of_run_that_a_decision_can_have():
-    run, decide = options_of(RunOptions), options_of(DecideOptions)
-    assert {*run} - {*NOT_IN_DECIDE} == {*decide} - {
-        "base",
-        "candidate",
-        "max_drop",
-        "max_task_drop",
-    }
-
-
-def test_an_option_of_0_wins_over_what_the_base_was_run_with(base, tmp_path):
+@pytest.mark.parametrize(
+    ("flags", "changed"),
+    [
+        ([], {}),
+        (["--temperature", 0, "--seed", 0], {"temperature": 0.0, "seed": 0}),
+        (["--thinking", "off", "--mode", "prefill"], {"thinking": "off", "mode": "prefill"}),
+        (["--system", "B", "--omit", "seed"], {"system": "B", "omit": ("seed",)}),
+        (["--price", "1,2", "--engine-arg", "a=1"], {"price": (1, 2), "arguments": {"a": 1}}),
+    ],
+)
+def test_model_b_runs_with_the_options_that_are_set_else_with_those_of_a(
+    base, tmp_path, monkeypatch, flags, changed
+):
     results = load(base)
     results["run"]["sampling"] = {"temperature": 0.6, "top_p": 0.9, "seed": 3}
-    options = DecideOptions(
-        base, max_drop=2, backend="oracle", out=tmp_path / "b", temperature=0.0, seed=0
-    )
-    run = options_of_model_b(options, results)
-    assert (run.temperature, run.top_p, run.seed) == (0.0, 0.9, 0)
+    results["run"] |= {"thinking": {"on": True, "budget": 99, "limited": True}, "mode": "chat"}
+    results["run"] |= {"direct": True, "system": "A"}
+    of_model_b: list[RunOptions] = []
+
+    def decide(options: DecideOptions, on_look: object) -> None:
+        of_model_b.append(options_of_model_b(options, results))
+        raise RulerError("stopped here")
+
+    monkeypatch.setattr("ruler_eval.gate.decide.decide_run", decide)
+    out = tmp_path / "b"
+    ruler_error("decide", base, "--max-drop", 2, "-b", "openai", "-m", "b", "-o", out, *flags)
+    with pytest.raises(RulerError, match="stopped here"):
+        ruler_release.decide(
+            base, max_drop=2, backend="openai", model="b", out=out, progress=True, **changed
+        )
+    expected: dict[str, Any] = {
+        "dataset": results["dataset"]["source"],
+        "configs": ("niah_single_1_4k", "vt_4k"),
+        "backend": "openai",
+        "model": "b",
+        "out": out,
+        **{"temperature": 0.6, "top_p": 0.9, "seed": 3, "thinking": "99", "mode": "chat"},
+        **{"direct": True, "system": "A"},
+    }
+    run = RunOptions(**{**expected, **changed}, progress=True)
+    assert of_model_b == [run, run]
+
+
+def test_an_option_that_decide_does_not_have_is_refused(base, tmp_path):
+    for name, value in {"until": 1, "shard": "1/2", "bakend": "hf"}.items():
+        with pytest.raises(TypeError, match=name):
+            ruler_release.decide(base, **options(tmp_path / "b"), **{name: value})
 
 
 class Silent(Oracle):
@@ -332,7 +360,7 @@ class Silent(Oracle):
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         for _ in prompts:
             pass
-        return iter(())
+        yield from ()
 
 
 def test_rows_that_stay_missing_give_no_verdict(base, tmp_path, monkeypatch):

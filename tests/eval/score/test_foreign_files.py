@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import re
 
 import pytest
 
@@ -328,3 +330,75 @@ def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_pat
     assert kinds["theirs"] == kinds["ours"]
     assert len(kinds["ours"]) > 20
     assert len(set(kinds["ours"].values())) >= 4
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("qwen_vt_4k", "llama_cwe_4k"),
+        ("qwen_vt_4k", "llama_vt_4k"),
+        ("vt_4k", "old_cwe_4k"),
+        ("run1_vt_4k", "run2_cwe_4k"),
+        ("qwen2_vt_4k", "qwen3_cwe_4k"),
+        ("vt_4k_qwen", "cwe_4k_llama"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".csv"])
+@pytest.mark.parametrize("has_config", [False, True])
+def test_files_of_two_runs_by_their_names_are_refused_unless_a_model_is_named(
+    names, suffix, has_config, tmp_path
+):
+    files = [tmp_path / f"{name}{suffix}" for name in names]
+    for file, name in zip(files, names, strict=True):
+        line = {"index": 0, "prediction": "ABC", "outputs": "['ABC']"}
+        if has_config:
+            line["config"] = re.search(r"(vt|cwe)_4k.*", name)[0]
+        if suffix == ".csv":
+            write_csv(file, [*line], [*line.values()])
+        else:
+            write_lines(file, line)
+        if suffix == ".jsonl.gz":
+            file.write_bytes(gzip.compress(file.read_bytes()))
+    with pytest.raises(RulerError, match="are of two runs: give the files of one run"):
+        read(*files)
+    if suffix != ".csv":
+        with pytest.raises(RulerError, match="are of two runs: give the files of one run"):
+            read(tmp_path)
+    assert len(read(*files, name="a model").rows) == 2
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("vt_4k.jsonl", "cwe_4k.jsonl"),
+        ("qwen_vt_4k.jsonl", "qwen_cwe_4k.jsonl"),
+        ("01_vt_4k.jsonl", "02_cwe_4k.jsonl"),
+        ("2026-11-01_vt_4k.jsonl", "2026-11-02_cwe_4k.jsonl"),
+        ("seed_1_vt_4k.jsonl", "seed_2_vt_4k.jsonl"),
+    ],
+)
+def test_files_of_one_run_are_read_together(names, tmp_path):
+    for name in names:
+        write_lines(tmp_path / name, {"index": 0, "prediction": "ABC", "outputs": ["ABC"]})
+    predictions = read(tmp_path)
+    assert len(predictions.rows) == 2
+    assert not any("two runs" in note for note in predictions.damaged)
+
+
+def test_files_that_name_neither_model_nor_configuration_are_noted_as_one_run(tmp_path):
+    for name, config in (("qwen", "vt_4k"), ("llama", "cwe_4k"), ("x", "fwe_4k")):
+        line = {"config": config, "index": 0, "prediction": "ABC", "outputs": ["ABC"]}
+        write_lines(tmp_path / f"{name}.jsonl", line)
+    (note,) = read(tmp_path).damaged
+    assert "llama.jsonl and 2 other files are read as one run" in note
+    assert read(tmp_path, name="a model").damaged == []
+
+
+def test_folders_that_do_not_name_a_model_are_noted_as_one_run(tmp_path):
+    files = []
+    for model, config in (("qwen", "vt_4k"), ("llama", "cwe_4k")):
+        line = {"index": 0, "prediction": "ABC", "outputs": ["ABC"]}
+        files.append(write_lines(tmp_path / model / f"{config}.jsonl", line))
+    (note,) = read(*files).damaged
+    assert "qwen and 1 other folder are read as one run" in note
+    assert read(*files, name="a model").damaged == []

@@ -121,7 +121,51 @@ def test_answers_as_long_as_prompts_that_are_unknown_are_noted(tmp_path):
     lines = [{"index": 0, "outputs": ["1234567"], "prediction": "słowo " * 4000}]
     path = write_lines(tmp_path / "niah_single_8k_pl.jsonl", *lines)
     (note,) = read(path).damaged
-    assert "1 prediction as long as a prompt" in note
+    assert "1 prediction that may hold a part of the prompt" in note
+
+
+SOME = {
+    "a fifth": lambda text: text[len(text) // 2 : len(text) // 2 + len(text) // 5],
+    "lines of the middle": lambda text: text[len(text) // 3 : len(text) // 2],
+}
+
+
+@pytest.mark.parametrize("part", SOME)
+@pytest.mark.parametrize("config", ["niah_single_2_4k", "vt_4k", "cwe_4k", "fwe_4k", "qa_1_4k"])
+def test_answers_that_may_hold_a_part_of_a_prompt_that_is_unknown_are_noted(
+    part, config, frozen, tmp_path
+):
+    lines = [
+        {
+            "index": row["index"],
+            "outputs": row["outputs"],
+            "prediction": SOME[part](row["input"]) + " I do not know.",
+        }
+        for row in frozen.rows(config, COLUMNS)
+    ]
+    (note,) = read(write_lines(tmp_path / f"{config}.jsonl", *lines)).damaged
+    assert "that may hold a part of the prompt, in which a wrong answer finds the refer" in note
+
+
+def test_the_assignments_of_a_prompt_are_noted_however_short(frozen, tmp_path):
+    """All variables of the prompt have those of the chain among them, and score 100."""
+    lines = []
+    for row in frozen.rows("vt_4k", COLUMNS):
+        assignments = re.findall(r"VAR [A-Z]+ = [^.\n]+", row["input"])
+        text = "; ".join(assignments) + " I do not know."
+        lines.append({"index": row["index"], "outputs": row["outputs"], "prediction": text})
+    path = write_lines(tmp_path / "vt_4k.jsonl", *lines)
+    (note,) = read(path).damaged
+    assert "that may hold a part of the prompt" in note
+
+
+def test_right_answers_and_long_reasoning_are_not_noted(frozen, tmp_path):
+    for config in ("niah_single_2_4k", "vt_4k", "cwe_4k", "fwe_4k", "qa_1_4k"):
+        lines = []
+        for row in frozen.rows(config, COLUMNS):
+            text = f"<think>{'so it is. ' * 300}</think> The answer: {', '.join(row['outputs'])}"
+            lines.append({"index": row["index"], "outputs": row["outputs"], "prediction": text})
+        assert read(write_lines(tmp_path / f"{config}.jsonl", *lines)).damaged == []
 
 
 def test_an_answer_as_the_run_has_it_is_never_cut(rows, write_run, tmp_path):

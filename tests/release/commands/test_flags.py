@@ -10,8 +10,8 @@ import pytest
 
 import ruler_release
 from ruler_builder.options import BuildOptions, VerifyOptions
-from ruler_common.options import flag_of, options_of
-from ruler_eval.gate.options import DecideOptions
+from ruler_common.options import flag_of, flags_of, options_of
+from ruler_eval.gate.options import NOT_IN_DECIDE, DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import RunOptions
 from ruler_eval.score.options import ScoreOptions
@@ -43,6 +43,8 @@ CALLS = {
     "score": ScoreOptions,
     "report": ReportOptions,
 }
+OF_EVERY_COMMAND = {"debug", "quiet"}
+OF_A_FILE = {"config", "write_config"}  # of `ruler eval`
 LETTERS = {"--dataset": "-d", "--configs": "-c", "--backend": "-b", "--model": "-m", "--out": "-o"}
 
 
@@ -60,24 +62,38 @@ def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_field_is_a_flag_and_every_flag_a_field(name):
     command = dict(every_command())[tuple(name.split())]
-    options = options_of(OPTIONS[name])
-    assert {parameter.name for parameter in command.params} == {*options}
-    for parameter in command.params:
-        option = options[parameter.name]
+    flags = flags_of(OPTIONS[name])
+    others = OF_EVERY_COMMAND | (OF_A_FILE if name == "eval" else set())
+    own = [flag for flag in command.params if flag.name not in others]
+    assert {parameter.name for parameter in own} == {*flags}
+    for parameter in own:
+        option = flags[parameter.name].option
         if not option.argument:
             assert flag_of(parameter.name, option) in parameter.opts
-    for_python = {field.name for field in dataclasses.fields(OPTIONS[name])} - {*options}
+    for_python = {field.name for field in dataclasses.fields(OPTIONS[name])} - {*flags}
+    holders = {flag.holder for flag in flags.values()}
     fixed = {"batch write": {"backend", "answers"}, "doctor": {"level"}}
-    assert for_python <= {"progress", *fixed.get(name, ())}
+    assert for_python <= {"progress", *holders, *fixed.get(name, ())}
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_python_call_has_the_fields_as_arguments(name):
     result = inspect.signature(getattr(ruler_release, name))
     assert [*result.parameters] == [field.name for field in dataclasses.fields(CALLS[name])]
-    for field, option in options_of(CALLS[name]).items():
-        assert option.help
-        assert f"    {field}: {option.help}" in getattr(ruler_release, name).__doc__
+    for field, flag in flags_of(CALLS[name]).items():
+        assert flag.option.help
+        assert f"    {field}: {flag.option.text}" in getattr(ruler_release, name).__doc__
+
+
+@pytest.mark.parametrize("kind", [EvalCommand, DecideCommand])
+def test_a_command_with_a_run_has_the_flags_of_run_and_lists_none_again(kind):
+    run, flags = flags_of(RunOptions), flags_of(kind)
+    not_there = {*NOT_IN_DECIDE} if kind is DecideCommand else set()
+    assert {name for name, flag in flags.items() if flag.holder == "run"} == {*run} - not_there
+    for name, flag in flags.items():
+        if flag.holder == "run":
+            assert flag.option.help == run[name].option.help
+    assert not {*run} & {field.name for field in dataclasses.fields(kind)}
 
 
 def test_values_are_checked_once_for_flags_and_python(release, tmp_path):
@@ -106,8 +122,10 @@ def test_every_flag_is_explained_and_no_word_is_cut_in_80_columns(monkeypatch):
         help_text = ruler(*words, "--help")[0]
         assert max(map(len, help_text.split("Example")[0].splitlines())) <= 80, words
         for parameter in command.params:
+            if words and parameter.name in OF_EVERY_COMMAND:
+                continue
             option = getattr(command, "options", {}).get(parameter.name)
-            text = option.help if option else parameter.help
+            text = option.text if option else parameter.help
             assert text, f"{words} {parameter.opts}"
             words_shown = "".join(help_text.split())  # a word may be wrapped at its hyphens
             missing = [word for word in text.split() if word not in words_shown]
