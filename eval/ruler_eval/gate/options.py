@@ -79,7 +79,9 @@ class DecideOptions:
     tokenizer: Annotated[str | None, _as_in_run("tokenizer")] = None
     chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
     max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
-    arguments: Annotated[Mapping[str, Any], _as_in_run("arguments")] = field(default_factory=dict)
+    engine_args: Annotated[Mapping[str, Any], _as_in_run("engine_args")] = field(
+        default_factory=dict
+    )
     provider: Annotated[str | None, _as_in_run("provider")] = None
     timeout: Annotated[float | None, _as_in_run("timeout")] = None
     give_up_after: Annotated[float | None, _as_in_run("give_up_after")] = None
