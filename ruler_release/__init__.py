@@ -1,4 +1,4 @@
-"""RULER and ONERULER from Python: build, verify, load, run, score, compare, decide and report.
+"""RULER and ONERULER from Python: a function for each main command.
 
     import ruler_release as ruler
     rows = ruler.load("ORG/ruler", "niah_mk_4k")
@@ -7,6 +7,33 @@
 """
 
 from ruler_common.errors import RulerError
-from ruler_release.api import build, compare, decide, load, report, run, score, verify
+from ruler_release.api import (
+    build,
+    compare,
+    decide,
+    doctor,
+    errors,
+    export,
+    load,
+    report,
+    run,
+    score,
+    tokens_by_tokenizer,
+    verify,
+)
 
-__all__ = ["RulerError", "build", "compare", "decide", "load", "report", "run", "score", "verify"]
+__all__ = [
+    "RulerError",
+    "build",
+    "compare",
+    "decide",
+    "doctor",
+    "errors",
+    "export",
+    "load",
+    "report",
+    "run",
+    "score",
+    "tokens_by_tokenizer",
+    "verify",
+]

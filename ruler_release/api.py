@@ -7,25 +7,31 @@
 
 An argument that takes a list of names or files also takes a single one: `lengths="4k"` or
 `lengths=["4k", "128k"]`. An error that the caller can correct is a RulerError with one sentence,
-which names the command's flag: `--lengths` is `lengths`. With `progress` progress bars are shown on
-stderr, if it is a terminal. Slow packages are imported inside the calls.
+which names the command's flag: `--lengths` is `lengths`. A wrong name of an argument is a
+TypeError. With `progress` progress bars are shown on stderr, if it is a terminal. Slow packages are
+imported inside the calls.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ruler_builder.options import BuildOptions, VerifyOptions
 from ruler_common.errors import RulerError
-from ruler_common.options import Place, create, flags_of, paths, several
+from ruler_common.files import write_whole
+from ruler_common.options import Place, paths, several
+from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.export.options import ExportOptions
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import RunOptions
-from ruler_eval.score.options import ScoreOptions
+from ruler_eval.score.options import ErrorsOptions, ScoreOptions
+from ruler_release.option_arguments import takes
 from ruler_release.tokenizer_counts import tokens_by_tokenizer
 
 if TYPE_CHECKING:
@@ -35,15 +41,21 @@ if TYPE_CHECKING:
     from ruler_builder.verify.verify import VerifyReport
     from ruler_eval.analysis.compare import Comparison
     from ruler_eval.analysis.seeds import SeedComparison
+    from ruler_eval.doctor.verdict import Verdict
+    from ruler_eval.export.export_release import Exported
     from ruler_eval.gate.decide import SequentialDecision
     from ruler_eval.gate.until import MeanEstimate
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results import Compat, Results, TruncationRule
+    from ruler_eval.score.stored import RunScores
 
 __all__ = [
     "build",
     "compare",
     "decide",
+    "doctor",
+    "errors",
+    "export",
     "load",
     "report",
     "run",
@@ -51,34 +63,6 @@ __all__ = [
     "tokens_by_tokenizer",
     "verify",
 ]
-Arguments = ParamSpec("Arguments")
-Options = TypeVar("Options")
-Result = TypeVar("Result")
-
-
-def takes(
-    kind: Callable[Arguments, Options],
-) -> Callable[[Callable[[Options], Result]], Callable[Arguments, Result]]:
-    """Return a decorator that lets a function take the fields of its options as arguments.
-
-    Type checkers, editors and notebooks show the fields as the function's arguments, and its
-    docstring lists their help texts.
-    """
-
-    def decorate(act: Callable[[Options], Result]) -> Callable[Arguments, Result]:
-        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            return act(create(kind, *args, **kwargs))
-
-        flags = flags_of(kind)
-        helps = "\n".join(f"    {name}: {flag.option.text}" for name, flag in flags.items())
-        call.__wrapped__ = kind  # type: ignore[attr-defined]  # editors show the fields of `kind`
-        call.__doc__ = f"{act.__doc__}\n\nArgs:\n{helps}"
-        call.__name__ = call.__qualname__ = act.__name__
-        call.__module__ = act.__module__
-        return call
-
-    return decorate
-
 
 # ---- Releases ------------------------------------------------------------------------------------
 
@@ -153,6 +137,30 @@ def _no_bars() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
+@takes(ExportOptions)
+def export(options: ExportOptions) -> Exported:
+    """Write a release in the format of another tool into the new folder `to` (`ruler export`).
+
+    Returns the numbers of configurations and rows, and a command that uses the folder. Raises
+    RulerError for an unknown configuration, a wrong digest, or a folder that is not empty.
+    """
+    return export_release(options)
+
+
+def export_release(options: ExportOptions) -> Exported:
+    """Export the configurations of the options."""
+    from ruler_eval.export.export_release import export
+
+    return export(
+        str(options.dataset),
+        options.format,
+        Path(options.to),
+        several(options.configs),
+        options.tokenizer,
+        options.revision,
+    )
+
+
 # ---- Runs ----------------------------------------------------------------------------------------
 
 
@@ -193,6 +201,20 @@ def decide(options: DecideOptions) -> SequentialDecision:
     if options.candidate is not None and "backend" not in options.run:
         return decide_stored(options)
     return decide_run(options, on_look=lambda look: None).decision
+
+
+@takes(DoctorOptions)
+def doctor(options: DoctorOptions) -> Verdict:
+    """Find out whether a bad score is the model's or the engine's (`ruler doctor`).
+
+    The same rows are sent under pairs of conditions that should not matter; the answers are in the
+    folder `out`, where an interrupted examination continues. `level` is `quick`, `usual` or
+    `thorough`. Returns the verdict on each condition. Raises RulerError if the server cannot be
+    asked.
+    """
+    from ruler_eval.doctor.examine import Examination
+
+    return Examination(options).run(lambda verdict, rows: None)
 
 
 # ---- Scores --------------------------------------------------------------------------------------
@@ -250,6 +272,30 @@ def results_path(options: ScoreOptions) -> Path | None:
         parents = {path.absolute().parent for path in runs}
         return parents.pop() / "results.json" if len(parents) == 1 else None
     return runs[0] / "results.json" if runs else None
+
+
+@takes(ErrorsOptions)
+def errors(options: ErrorsOptions) -> list[dict[str, Any]]:
+    """Sort every wrong answer into the papers' kinds of errors (`ruler errors`).
+
+    Returns a record for each wrong row: its configuration, index, kind, references and prediction.
+    `pandas.DataFrame(ruler.errors("RUN"))` is a table of them. Raises RulerError for files without
+    prompts if no release is named.
+    """
+    from ruler_eval.score.stored import open_scores
+
+    return sort_errors(open_scores(options, options.truncated), options)
+
+
+def sort_errors(scores: RunScores, options: ErrorsOptions) -> list[dict[str, Any]]:
+    """Sort the wrong rows of a scored run, and write them to `out`."""
+    from ruler_eval.analysis.errors import collect
+
+    wrong = collect(scores.configs, scores.release, options.strict)
+    if options.out is not None:
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in wrong]
+        write_whole(Path(options.out), "".join(lines))
+    return wrong
 
 
 def compare(

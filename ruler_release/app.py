@@ -16,6 +16,7 @@ import click
 
 from ruler_common.errors import RulerError, system_error_sentence
 from ruler_common.text import note, without_passwords
+from ruler_eval.export.options import ExportOptions
 from ruler_eval.publish import ResultsOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_release.command_line import PanelGroup, command, completion_line, safe
@@ -104,7 +105,7 @@ PANELS: dict[str, tuple[click.Command, ...]] = {
     "Publish": (
         command("push", hub.PushCommand, hub.push),
         command("results", ResultsOptions, hub.results),
-        command("export", export.ExportCommand, export.export),
+        command("export", ExportOptions, export.export),
     ),
     "Maintain": (
         command("tokenizers", sources.TokenizersCommand, sources.tokenizers),

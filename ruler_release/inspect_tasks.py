@@ -1,22 +1,30 @@
-"""RULER and ONERULER as tasks of Inspect, with the frozen rows and the project's metric.
+r"""RULER and ONERULER as tasks of Inspect, with the frozen rows and the project's metric.
 
     inspect eval ruler_release/ruler -T dataset=ruler -T config=all_4k --model vllm/ORG/MODEL
+    inspect eval ruler_release/ruler -T dataset=ruler -T 'config="vt_*"' --model openai/MODEL
     inspect eval ruler_release/oneruler -T dataset=ORG/oneruler -T revision=v1.0.0 \
-        -T config=all_8k_pl -T mode=chat --model openai/MODEL
-    ruler score logs/…_ruler_….eval --dataset ruler
+        -T config=all_8k_pl --model openai/MODEL
+    ruler score logs --dataset ruler
+
+Inspect reads each value of -T and -M as YAML, so a pattern and a template need quotation marks
+inside those of the shell.
 
 A sample is a row. Its `input` is the user's turn, and `answer_prefix` begins the assistant's turn
 (mode prefill), or both are one raw text (completion), or the prefix is left out (chat). Scores are
-those of the metric, 0 … 1; `all` is the plain mean over the tasks, as in RULER's tables.
+those of the metric, 0 … 1; `all` is the plain mean over the tasks, as in RULER's tables. Without
+-T mode the provider decides; the log has the mode.
 
-    provider                          modes
-    vllm, sglang, sagemaker           prefill, chat
-    vllm-completions, openai-api-completions                              completion
-    hf -M chat_template='{{ messages[0].content }}' -M do_sample=false    completion
-    hf -M do_sample=false -M 'tokenizer_call_args={"add_special_tokens": false}', others   chat
+    provider                                     modes, the default first
+    vllm, sglang, sagemaker                      prefill, chat
+    vllm-completions, openai-api-completions     completion
+    hf, others                                   chat
+    hf with the template below                   completion
 
-Inspect's hf provider does not report that an answer was truncated, and adds a second BOS to a
-template that writes one, unless it is configured as above.
+Inspect's hf provider does not report that an answer was truncated, samples unless told not to, and
+adds a second BOS to a template that writes one, unless it is configured so:
+
+    -M do_sample=false -M 'tokenizer_call_args={"add_special_tokens": false}'
+    -M do_sample=false -M 'chat_template="{{ messages[0].content }}"' -T mode=completion
 """
 
 from __future__ import annotations
@@ -65,10 +73,13 @@ from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens", "none_word")
-CONTINUES = ("vllm", "sglang", "sagemaker", "anthropic", "mockllm")
+CONTINUES = ("vllm", "sglang", "sagemaker")
 """Inspect's providers that continue the assistant's turn when a prompt ends with one."""
-RAW = ("vllm-completions", "openai-api-completions", "mockllm")
+RAW = ("vllm-completions", "openai-api-completions")
 """Inspect's providers that send a prompt without a chat template."""
+ANY_MODE = "mockllm"
+"""Inspect's provider for tests, which accepts every prompt."""
+TEMPLATE_THAT_ADDS_NOTHING = """-M 'chat_template="{{ messages[0].content }}"'"""
 Arguments = ParamSpec("Arguments")
 
 
@@ -91,7 +102,7 @@ def ruler(
     dataset: str,
     config: str | list[str],
     revision: str | None = None,
-    mode: str = "prefill",
+    mode: str | None = None,
     limit: int | None = None,
     direct: bool = False,
     thinking: int = 0,
@@ -100,9 +111,10 @@ def ruler(
 
     Args:
         dataset: A release folder, or a repository on the Hub (ORG/NAME).
-        config: Configurations or groups: `all_4k`, `niah_mk_128k,vt_8k`, `*_4k`.
+        config: Configurations or groups, `all_4k` or `niah_mk_128k,vt_8k`, or a pattern, `"vt_*"`.
         revision: The repository's tag or commit.
-        mode: `prefill`, `chat` or `completion`; see this module.
+        mode: `prefill`, `chat` or `completion`; see this module. Default: the first of them that
+            the model's provider supports, but `chat` with `direct` or `thinking`.
         limit: Rows of each configuration, the first of the frozen order.
         direct: In mode chat, end the user's turn with the line of RULER's Table 6 and the prefix.
         thinking: Tokens for reasoning, in addition to `max_new_tokens`; needs mode chat.
@@ -116,7 +128,7 @@ def oneruler(
     dataset: str,
     config: str | list[str],
     revision: str | None = None,
-    mode: str = "chat",
+    mode: str | None = None,
     limit: int | None = None,
     thinking: int = 0,
 ) -> Task:
@@ -127,7 +139,8 @@ def oneruler(
         config: Configurations or groups: `all_8k_pl`, `niah_single_64k_en-ko`, and `all_8k` for
             all 26 languages.
         revision: The repository's tag or commit.
-        mode: `chat` or `completion`: the rows have no answer prefix.
+        mode: `chat` or `completion`: the rows have no answer prefix. Default: the one that the
+            model's provider supports.
         limit: Rows of each configuration, the first of the frozen order.
         thinking: Tokens for reasoning, in addition to `max_new_tokens`; needs mode chat.
     """
@@ -139,12 +152,15 @@ def _task(
     source: str,
     names: str | Sequence[str],
     revision: str | None,
-    mode: str,
+    mode: str | None,
     limit: int | None,
     direct: bool,
     thinking: int,
 ) -> Task:
     """Return the task of a benchmark. Raises RulerError."""
+    model = model_to_evaluate()
+    if mode is None:
+        mode = default_mode(model, chat=benchmark == "oneruler" or direct or thinking > 0)
     check_name("mode", mode, MODES)
     if limit is not None and limit < 1:
         raise RulerError(f"-T limit={limit} leaves no rows: use a number above 0.")
@@ -155,6 +171,8 @@ def _task(
     if revision is not None and release.revision is None:
         raise RulerError(f"'{source}' is a folder: revision is for a Hub repository.")
     config_names = names.split(",") if isinstance(names, str) else [str(name) for name in names]
+    if model is not None:
+        check_provider(mode, model, benchmark == "ruler")
     files = release.manifest["files"]
     paths = chosen_files(config_names, release.manifest)
     configs = [release.parse(files[path]["config"]) for path in paths]
@@ -223,35 +241,79 @@ def _turns(prompter: Prompter, row: dict[str, Any]) -> list[ChatMessage]:
     return [kinds[turn["role"]](content=turn["content"]) for turn in prompter.messages(row)]
 
 
+# ---- The model -----------------------------------------------------------------------------------
+
+
+def model_to_evaluate() -> Model | None:
+    """Return the model for which Inspect makes a task; None for a task made in Python before."""
+    try:
+        return get_model()
+    except Exception:  # none is named, or Inspect cannot make the one that its variable names
+        return None
+
+
+def default_mode(model: Model | None, chat: bool) -> str:
+    """Return the mode of a task without -T mode, which the model's provider supports.
+
+    `chat` says that the assistant's turn has no prefix to begin with.
+    """
+    provider = None if model is None else provider_of(model)
+    if provider in RAW:
+        return "completion"
+    if chat or provider not in (None, ANY_MODE, *CONTINUES):
+        return "chat"
+    return "prefill"
+
+
+def provider_of(model: Model) -> str:
+    """Return Inspect's name of a model's provider: `vllm`."""
+    return str(model).partition("/")[0]
+
+
+def check_provider(mode: str, model: Model, prefix: bool) -> None:
+    """Raise RulerError if a provider does not send the prompt of a mode as it is."""
+    provider = provider_of(model)
+    if provider == ANY_MODE:
+        return
+    if mode == "prefill" and prefix and provider not in CONTINUES:
+        other = "completion" if provider in RAW else "chat"
+        raise RulerError(
+            f"Inspect's provider {provider} does not continue the assistant's turn: use -T "
+            f"mode={other}, or a model of {', '.join(CONTINUES)}."
+        )
+    if mode != "completion" and provider in RAW:
+        raise RulerError(
+            f"Inspect's provider {provider} sends a prompt without the chat template: use -T "
+            "mode=completion, or a provider of chat models."
+        )
+    has_template = getattr(model.api, "chat_template", None) is not None
+    if mode == "completion" and provider not in RAW and not has_template:
+        raise RulerError(
+            f"Inspect's provider {provider} puts a chat template around a prompt: use one of "
+            f"{', '.join(RAW)}, or hf with a template that adds nothing: "
+            f"{TEMPLATE_THAT_ADDS_NOTHING}"
+        )
+
+
 @solver
 def max_new_tokens(mode: str, thinking: int = 0) -> Solver:
     """Answer each row with its `max_new_tokens`, plus `thinking` tokens for reasoning.
 
-    Fails if the model's provider would change the prompt of the mode.
+    Fails if the model's provider would change the prompt of the mode; `inspect eval` finds that
+    out before the first row, but a task made in Python does not know its model.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        check_provider(mode, get_model(), len(state.messages) > 1)
+        try:
+            check_provider(mode, get_model(), len(state.messages) > 1)
+        except RulerError as error:
+            raise ClickException(str(error)) from error
         return await generate(state, max_tokens=state.metadata["max_new_tokens"] + thinking)
 
     return solve
 
 
-def check_provider(mode: str, model: Model, prefix: bool) -> None:
-    """Raise ClickException if a provider does not support a mode."""
-    provider = str(model).partition("/")[0]
-    if mode == "prefill" and prefix and provider not in CONTINUES:
-        raise ClickException(
-            f"Inspect's provider {provider} does not continue the assistant's turn: use -T "
-            f"mode=chat, or one of {', '.join(CONTINUES[:-1])}."
-        )
-    has_template = getattr(model.api, "chat_template", None) is not None
-    if mode == "completion" and provider not in RAW and not has_template:
-        raise ClickException(
-            f"Inspect's provider {provider} puts a chat template around a prompt: use one of "
-            f"{', '.join(RAW[:-1])}, or hf with a template that adds nothing: "
-            "-M chat_template='{{ messages[0].content }}'."
-        )
+# ---- The score -----------------------------------------------------------------------------------
 
 
 @metric

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_file, write_whole
+from ruler_common.files import check_file
 from ruler_common.options import Option
 from ruler_common.text import announce, note, plain
-from ruler_eval.score.options import TRUNCATION_RULES, PredictionOptions, ScoreOptions
+from ruler_eval.score.options import ErrorsOptions, ScoreOptions
 
 if TYPE_CHECKING:
     from ruler_eval.score.results import Results
@@ -116,22 +115,9 @@ def check_average(results: Results, fail_under: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ErrorsCommand(PredictionOptions):
+class ErrorsCommand(ErrorsOptions):
     """The flags of `ruler errors`."""
 
-    truncated: Annotated[
-        str | None,
-        Option(
-            "How a truncated answer counts in files that `ruler score` has not scored: "
-            "protocol, wrong or score. A scored run keeps the rules it was scored by.",
-            choices=TRUNCATION_RULES,
-        ),
-    ] = None
-    strict: Annotated[bool, Option("Also sort right answers with something extra.")] = False
-    out: Annotated[
-        Path | None,
-        Option("Write every wrong row and its kind as JSON lines.", short="-o", metavar="FILE"),
-    ] = None
     markdown: Annotated[bool, Option("Tables in Markdown.")] = False
 
 
@@ -140,17 +126,14 @@ def errors(options: ErrorsCommand) -> None:
 
     Example: ruler errors runs/qwen
     """
-    from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
     from ruler_eval.score.stored import open_scores
+    from ruler_release.api import sort_errors
 
-    check_file(options.out, "errors.jsonl")
+    check_file(None if options.out is None else Path(options.out), "errors.jsonl")
     announce("Reading the predictions")
     scores = open_scores(options, options.truncated)
     repeats = max((config.repeats for config in scores.configs.values()), default=1)
     if repeats > 1:
         note(f"Only the first of {repeats} samples of each row is sorted.")
-    wrong = collect(scores.configs, scores.release, options.strict)
-    if options.out is not None:
-        write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in wrong))
-    print(plain(analysis_tables.errors(wrong, options.markdown)))
+    print(plain(analysis_tables.errors(sort_errors(scores, options), options.markdown)))

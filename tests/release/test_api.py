@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pydoc
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from ruler_builder.release.build import Built
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.results import load
 from tests.conftest import Once
+from tests.model_server import answer_from_prompt, model_server
 from tests.project import PACKAGES
 from tests.run_folder import answers, edit_answers
 
@@ -126,6 +129,58 @@ def test_report_returns_the_page(run, worse, tmp_path):
     assert "right" in page.read_text(encoding="utf-8")
 
 
+def test_errors_returns_the_wrong_rows_by_kind(worse, tmp_path):
+    wrong = ruler.errors(worse, out=tmp_path / "errors.jsonl")
+    assert {(row["config"], row["kind"]) for row in wrong} == {("vt_4k", "other")}
+    lines = (tmp_path / "errors.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == wrong
+    assert len(wrong) == 4
+
+
+def test_export_writes_the_folder_of_another_tool(out, tmp_path):
+    exported = ruler.export(out, format="kvpress", to=tmp_path / "kvpress", configs="vt_4k")
+    assert (exported.configs, exported.rows) == (1, 5)
+    assert len(datasets.load_dataset(str(tmp_path / "kvpress"), "4096", split="test")) == 5
+
+
+def test_doctor_sends_rows_and_returns_a_verdict(out, tmp_path, capfd):
+    with model_server(answer_from_prompt) as server:
+        verdict = ruler.doctor(
+            base_url=server.url,
+            model="m",
+            dataset=str(out),
+            configs=("niah_single_1_4k",),
+            rows=2,
+            out=tmp_path / "doctor",
+        )
+    assert verdict is not None
+    assert len(server.requests) > 2
+    assert capfd.readouterr() == ("", "")
+
+
+CALLS = ("build", "verify", "export", "run", "decide", "doctor", "score", "errors", "report")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_help_shows_the_types_and_what_is_returned(name):
+    text = pydoc.plain(pydoc.render_doc(getattr(ruler, name)))
+    signature = text.splitlines()[2]
+    assert signature.startswith(f"{name}(")
+    assert "Annotated" not in text
+    assert "Option(" not in text
+    assert " -> " in signature
+    assert not signature.endswith("-> None")
+
+
+def test_a_wrong_name_of_an_argument_names_the_function_and_a_similar_one(out, tmp_path):
+    with pytest.raises(TypeError) as error:
+        ruler.run(out, config="vt_4k", backend="oracle", out=tmp_path)
+    assert str(error.value) == "Unknown argument of run() 'config'. Did you mean 'configs'?"
+    with pytest.raises(TypeError) as error:
+        ruler.run(out, backend="oracle", out=tmp_path)
+    assert str(error.value) == "run() missing a required argument: 'configs'"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -140,7 +195,7 @@ def test_report_returns_the_page(run, worse, tmp_path):
                 backend="openai",
                 model="m",
                 out=out / "x",
-                arguments={"api_key": "sk-1"},
+                engine_args={"api_key": "sk-1"},
             ),
             "looks like a secret",
         ),
@@ -166,6 +221,9 @@ def test_a_user_who_checks_types_sees_them(tmp_path):
         "rows: int = ruler.verify('out').files\n"
         "score: str = ruler.score('runs/a')['configurations']['vt_4k']['score']\n"
         "ruler.run('out', configs=4)\n"
+        "ruler.run('out', configs='vt_4k', backend='hf', out='x', model='m', engine_args=3)\n"
+        "pairs: int = ruler.errors('runs/a')[0]['kind'], ruler.export('out', format='nemo')\n"
+        "ruler.doctor(base_url='http://a/v1', modell='m')\n"
     )
     ours = ",".join(f"{name}.*" for name in PACKAGES)
     config = f"[mypy]\nfollow_imports = skip\n[mypy-{ours}]\nfollow_imports = normal\n"
@@ -178,4 +236,4 @@ def test_a_user_who_checks_types_sees_them(tmp_path):
         text=True,
     )
     result = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
-    assert result == {"2", "3", "4", "5"}, done.stdout
+    assert result == {"2", "3", "4", "5", "6", "7", "8"}, done.stdout

@@ -50,7 +50,7 @@ def transformers_answers(
             model_options(
                 str(tiny),
                 "hf",
-                arguments={"dtype": "float32"},
+                engine_args={"dtype": "float32"},
                 dataset=small,
                 configs="some_4k",
                 out=out,
@@ -77,7 +77,7 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
         if options.backend not in ("hf", "vllm"):
             return start(options, release, files)
         longest = None
-        if "max_model_len" not in options.arguments:
+        if "max_model_len" not in options.engine_args:
             longest = max((file["max_length"] for file in (files or {}).values()), default=None)
         asked = options_of_the_model(options), longest
         if options.backend in backends:
@@ -113,7 +113,7 @@ def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
     """The options of a run that starts vLLM: 2 configurations, 6 rows."""
     out = tmp_path / "RUN"
     return model_options(
-        str(tiny), "vllm", arguments=ENGINE, dataset=small, configs="some_4k", out=out
+        str(tiny), "vllm", engine_args=ENGINE, dataset=small, configs="some_4k", out=out
     )
 
 

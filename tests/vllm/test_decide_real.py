@@ -56,7 +56,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         samples=ROWS,
     )
     out = root / "base"
-    options = {"model": str(model), "backend": "hf", "arguments": {"dtype": "float32"}}
+    options = {"model": str(model), "backend": "hf", "engine_args": {"dtype": "float32"}}
     api.run(dataset=release, configs="find_1k_smollm2", out=out, **options)
     api.score(out)
     return out
@@ -99,7 +99,7 @@ def changed(base: Path) -> Any:
 
 
 def decided(base: Path, model: Path, out: Path) -> Any:
-    options = {"model": str(model), "backend": "hf", "arguments": {"dtype": "float32"}}
+    options = {"model": str(model), "backend": "hf", "engine_args": {"dtype": "float32"}}
     return api.decide(base, max_drop=MAX_DROP, out=out, **options)
 
 

@@ -68,7 +68,7 @@ def order(
     model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunOptions]:
     out = tmp_path_factory.mktemp("runs") / "RUN"
-    options = model_options(str(model), arguments=ENGINE)
+    options = model_options(str(model), engine_args=ENGINE)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("OMP_NUM_THREADS", str(os.cpu_count()))
         yield replace(options, dataset=str(release), configs=SHORT, backend="vllm", out=out)
@@ -88,7 +88,7 @@ def of_transformers(order: RunOptions, kept: Any) -> Callable[[str], Answers]:
     @cache
     def answers_in(mode: str) -> Answers:
         torch.set_num_threads(os.cpu_count() or 1)
-        options = replace(order, arguments={"dtype": "float32", "batch_tokens": 1})
+        options = replace(order, engine_args={"dtype": "float32", "batch_tokens": 1})
         out = order.out.with_name(f"hf-{mode}")
         run(replace(options, backend="hf", mode=mode, out=out))
         return answers(out)
@@ -115,7 +115,7 @@ def test_a_started_server_answers_as_transformers_does(order, of_transformers, m
 @pytest.mark.parametrize("mode", MODES)
 def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, server, mode):
     out = order.out.with_name(f"openai-{mode}")
-    options = replace(order, backend="openai", base_url=server, arguments={})
+    options = replace(order, backend="openai", base_url=server, engine_args={})
     summary = run(replace(options, concurrency=2, mode=mode, out=out))
     assert summary.differences == 0
     wanted = {key: text.strip() for key, text in of_transformers(mode).items()}

@@ -87,7 +87,7 @@ def test_the_prefix_cache_is_counted(order, kept):
 
 def test_a_flag_that_vllm_does_not_have_is_one_sentence(order):
     with pytest.raises(RulerError, match="unrecognized arguments: --no-such-argument=1"):
-        run(replace(order, arguments={"no_such_argument": 1}))
+        run(replace(order, engine_args={"no_such_argument": 1}))
 
 
 def test_a_killed_engine_is_started_again_and_no_row_is_lost(order, kept, transformers_answers):

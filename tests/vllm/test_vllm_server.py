@@ -33,7 +33,7 @@ def remote(order: Any, server: str) -> Any:
         base_url=server,
         concurrency=4,
         timeout=120,
-        arguments={},
+        engine_args={},
         out=order.out.with_name("REMOTE"),
     )
 

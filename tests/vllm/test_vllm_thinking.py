@@ -43,7 +43,7 @@ def answered(
 ) -> list[Record]:
     """The records of a run in chat mode, all of whose rows were answered."""
     options = replace(order, model="thinks", backend="openai", base_url=url, mode="chat")
-    options = replace(options, thinking=thinking, arguments=arguments, stream=stream)
+    options = replace(options, thinking=thinking, engine_args=arguments, stream=stream)
     total = run(options).total
     assert total["error"] == total["does_not_fit"] == 0
     return [record for path in sorted(order.out.glob("*.jsonl")) for record in read_lines(path)]
@@ -79,9 +79,9 @@ def test_a_started_server_uses_the_generation_config_and_the_budget(order, think
     shutil.copytree(thinker, model)
     makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
     (model / "generation_config.json").write_text(json.dumps(makers))
-    arguments = {**order.arguments, "reasoning_parser": "qwen3"}
+    arguments = {**order.engine_args, "reasoning_parser": "qwen3"}
     asked = replace(
-        order, model=str(model), mode="chat", thinking=str(ENDS), limit=1, arguments=arguments
+        order, model=str(model), mode="chat", thinking=str(ENDS), limit=1, engine_args=arguments
     )
     run(asked)
     for path in order.folder.glob("*.jsonl"):

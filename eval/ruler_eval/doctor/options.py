@@ -108,7 +108,9 @@ class DoctorOptions:
     provider: Annotated[str | None, _as_in_run("provider")] = None
     max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
     timeout: Annotated[float, _as_in_run("timeout")] = 3600.0
-    arguments: Annotated[Mapping[str, Any], _as_in_run("arguments")] = field(default_factory=dict)
+    engine_args: Annotated[Mapping[str, Any], _as_in_run("engine_args")] = field(
+        default_factory=dict
+    )
     price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
 
     def __post_init__(self) -> None:
@@ -143,6 +145,6 @@ class DoctorOptions:
             provider=self.provider,
             max_model_len=self.max_model_len,
             timeout=self.timeout,
-            arguments=self.arguments,
+            engine_args=self.engine_args,
             concurrency=max(self.load, GROUP_SIZE),
         )

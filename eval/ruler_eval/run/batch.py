@@ -131,7 +131,7 @@ class BatchFiles(Backend):
             )
         if self.tokenizer is None:
             options, always = self.options, self.provider.always_reasons
-            check_model(options.model, mode, options.reasoning, options.arguments, always)
+            check_model(options.model, mode, options.reasoning, options.engine_args, always)
         self._mode = mode
         self._extra = extra_fields(self.options, self.provider, True, template_arguments)
         check_provider(self.provider, mode, True, "continue_final_message" in self._extra, False)

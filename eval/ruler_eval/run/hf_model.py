@@ -46,7 +46,7 @@ class Transformers(Backend):
 
         if options.presence_penalty:
             raise RulerError("--presence-penalty is not for --backend hf: use vllm or a server.")
-        arguments = dict(options.arguments)
+        arguments = dict(options.engine_args)
         self.batch_tokens = arguments.pop("batch_tokens", BATCH_TOKENS)
         if type(self.batch_tokens) is not int or self.batch_tokens < 1:
             raise RulerError("--engine-arg batch_tokens takes a whole number above 0.")

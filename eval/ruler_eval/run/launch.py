@@ -95,12 +95,12 @@ class LaunchedServer(Server):
         ModuleNotFoundError if vLLM is not installed.
         """
         command = serve_command(options.model)
-        check_names(options.arguments)
+        check_names(options.engine_args)
         self.tokenizer = load_model_tokenizer(options)
-        self._arguments = options.arguments
+        self._arguments = options.engine_args
         self._model_config = load_model_config(options)
-        flags = {**server_flags(options), **options.arguments}
-        limit = unscaled_limit(self._model_config, self.tokenizer, options.arguments)
+        flags = {**server_flags(options), **options.engine_args}
+        limit = unscaled_limit(self._model_config, self.tokenizer, options.engine_args)
         if files and "max_model_len" not in flags:
             self.window = needed_window(release, files, self.tokenizer, options)
             if limit is not None and self.window <= limit:
@@ -125,7 +125,7 @@ class LaunchedServer(Server):
                     tokenizer=None,
                     chat_template=None,
                     # without the marks an answer could not be told from the reasoning before it
-                    arguments={"skip_special_tokens": False}
+                    engine_args={"skip_special_tokens": False}
                     if has_special_marks(self.tokenizer)
                     else {},
                 )
@@ -440,7 +440,7 @@ def load_model_config(options: RunOptions) -> Any:
     """Return transformers' configuration of the model, or None if it does not know the model."""
     from transformers import AutoConfig
 
-    trust = options.arguments.get("trust_remote_code", False) is True
+    trust = options.engine_args.get("trust_remote_code", False) is True
     try:
         return AutoConfig.from_pretrained(
             options.model, revision=options.revision, trust_remote_code=trust

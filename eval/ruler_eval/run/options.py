@@ -224,7 +224,7 @@ class RunOptions:
         int | None,
         Option("The model's context length, if it cannot be determined.", panel=MODEL, min=1),
     ] = None
-    arguments: Annotated[
+    engine_args: Annotated[
         Mapping[str, Any],
         Option(
             "A flag of `vllm serve` (vllm), an argument of from_pretrained (hf), or a field of the "
@@ -336,7 +336,7 @@ class RunOptions:
         object.__setattr__(self, "out", Path(self.out))
         check_options(self)
         _ = self.reasoning  # raises RulerError for a wrong --thinking
-        for name, value in self.arguments.items():
+        for name, value in self.engine_args.items():
             check_argument(name, value)
 
     @property

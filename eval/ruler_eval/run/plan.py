@@ -276,7 +276,7 @@ def known_settings(options: RunOptions, release: Release) -> RunSettings:
         "tokenizer": options.tokenizer,
         "chat_template": template.facts() if template else None,
         "system": options.system,
-        "arguments": dict(options.arguments),
+        "arguments": dict(options.engine_args),
         "thinking": options.reasoning.settings(),
         "repeats": options.repeats,
         "dataset": release.manifest["dataset"],

@@ -116,7 +116,7 @@ def load_model_tokenizer(options: RunOptions) -> Any:
     if options.tokenizer is not None:
         tokenizer = load_tokenizer(options.tokenizer, options.revision)
     else:
-        trust = options.arguments.get("trust_remote_code", False) is True
+        trust = options.engine_args.get("trust_remote_code", False) is True
         tokenizer = load_tokenizer(options.model, options.revision, trust)
     if options.chat_template is not None:
         ChatTemplate.read(options.chat_template).put_into(tokenizer)

@@ -163,7 +163,7 @@ def extra_fields(
     options: RunOptions, provider: Provider, is_chat: bool, template_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the fields of --engine-arg, and the arguments of the chat template."""
-    extra = dict(options.arguments)
+    extra = dict(options.engine_args)
     if provider.template and is_chat:
         user_arguments = extra.get("chat_template_kwargs", {})
         extra["chat_template_kwargs"] = {**template_arguments, **user_arguments}

@@ -313,7 +313,7 @@ class Server(Backend):
         check_provider(self.provider, mode, is_chat, asks_to_continue, sends_ids)
         if self.tokenizer is None and self.server_template is None:
             options, always = self.options, self.provider.always_reasons
-            check_model(options.model, mode, options.reasoning, options.arguments, always)
+            check_model(options.model, mode, options.reasoning, options.engine_args, always)
         if self.options.reasoning.limited and self._takes_budget:
             is_set = self.provider.thinking_budget in self._extra  # by --engine-arg
             self._limits_reasoning = is_set or self._try_thinking_budget()

@@ -123,3 +123,26 @@ class ScoreOptions(PredictionOptions):
 
     progress: bool = False
     """Show a bar; the command always does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorsOptions(PredictionOptions):
+    """The options of sorting wrong answers."""
+
+    truncated: Annotated[
+        str | None,
+        Option(
+            "How a truncated answer counts in files that `ruler score` has not scored: "
+            "protocol, wrong or score. A scored run keeps the rules it was scored by.",
+            choices=TRUNCATION_RULES,
+        ),
+    ] = None
+    strict: Annotated[bool, Option("Also sort right answers with something extra.")] = False
+    out: Annotated[
+        Path | str | None,
+        Option(
+            "Write every wrong row and its kind as JSON lines.",
+            short="-o",
+            metavar="FILE",
+        ),
+    ] = None

@@ -176,29 +176,66 @@ def authors(records: Records, source: Source) -> Iterator[Prediction]:
 
 
 def kvpress(records: Records, source: Source) -> Iterator[Prediction]:
-    """Read kvpress's answers: ruler__4096__org--model__knorm__0.50/predictions.csv."""
-    folder = re.fullmatch(
-        r"(?:ruler__)?(?P<length>[1-9]\d{3,6})(?:__(?P<model>.+?)(?:__.+)?"
-        r"__(?P<press_name>(?:(?!__).)+)__(?P<compression_ratio>(?:(?!__).)+))?",
-        source.file.absolute().parent.name,
-    )
-    facts = {**(folder.groupdict() if folder else {}), **_facts_beside(source.file, "config.yaml")}
+    """Read kvpress's answers: ruler__4096__org--model__knorm__0.50/predictions.csv.
+
+    They have no index, and with --fraction they are a sample of the rows in a random order: the row
+    of an answer is the release's row with its question and references. A second run into the same
+    folder is in its subfolder `1`.
+    """
+    folder = source.file.absolute().parent
+    if folder.name.isdecimal() and "__" in folder.parent.name:
+        folder = folder.parent
+    facts = {**_kvpress_folder(folder.name), **_facts_beside(source.file, "config.yaml")}
     length = facts.get("data_dir") or facts.get("length")
     names = [facts.get(name) for name in ("model", "press_name", "compression_ratio")]
+    if facts.get("query_aware"):
+        names.append("query_aware")
     source.model = " ".join(str(name) for name in names if name is not None).replace("--", "/")
     source.run = source.model or source.run
-    for where, line in records:
-        question = re.fullmatch(
-            r"(?:.*Question:)?\s*(.*?)\s*", line.get("question") or "", re.DOTALL
+    if source.release is None and facts.get("fraction", 1) != 1:
+        source.notes.append(
+            f"{source.file} has the answers to a sample of the rows (--fraction), which are "
+            "numbered in their order: name the release with --dataset to find out which they are"
         )
+    if facts.get("max_context_length") is not None:
+        source.notes.append(
+            f"{source.file} was made with --max_context_length {facts['max_context_length']}: "
+            "longer contexts were truncated"
+        )
+    for where, line in records:
+        config = source.config_by_name(line["task"], length)
+        question = _kvpress_question(line.get("question"))
         yield from source.answers(
-            source.config_by_name(line["task"], length),
-            None,
+            config,
+            source.row_that_asks(config, question, line["answer"], where),
             line["predicted_answer"],
             outputs=line["answer"],
-            question=question[1] if question else None,
+            question=question,
             where=where,
         )
+
+
+def _kvpress_folder(name: str) -> dict[str, str]:
+    """Return what the name of kvpress's folder says about its run.
+
+    ruler__4096__org--model__knorm__0.50__fraction0.100__query_aware
+    """
+    match = re.fullmatch(
+        r"(?:ruler__)?(?P<length>[1-9]\d{3,6})(?:__(?P<model>.+?)(?:__.+)?"
+        r"__(?P<press_name>(?:(?!__).)+)__(?P<compression_ratio>[\d.]+)"
+        r"(?:__fraction(?P<fraction>[\d.]+))?(?:__max_context(?P<max_context_length>\d+))?"
+        r"(?:__(?P<query_aware>query_aware))?(?:__key_channel_cr[\d.]+)?)?",
+        name,
+    )
+    if match is None:
+        return {}
+    return {name: value for name, value in match.groupdict().items() if value is not None}
+
+
+def _kvpress_question(text: str | None) -> str | None:
+    """Return the question alone; None if it is a part of the context (--query_aware)."""
+    match = re.fullmatch(r"(?:.*Question:)?\s*(.*?)\s*", text or "", re.DOTALL)
+    return (match[1] or None) if match else None
 
 
 def lighteval(records: Records, source: Source) -> Iterator[Prediction]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,38 @@ _TYPES: Mapping[str, type] = {
 """The types of the fields that are used unchanged."""
 
 
+class AskedRows:
+    """The rows of a configuration by what they ask, for answers that have no index."""
+
+    def __init__(self, rows: Iterable[PartialRow], knows_questions: bool) -> None:
+        self._knows_questions = knows_questions
+        self._remaining: dict[tuple[str | None, tuple[str, ...]], list[int]] = {}
+        for row in rows:
+            self._remaining.setdefault(self._key(row["question"], row["outputs"]), []).append(
+                row["index"]
+            )
+        self._taken: Counter[tuple[str | None, tuple[str, ...]]] = Counter()
+
+    def _key(
+        self, question: str | None, outputs: Iterable[str]
+    ) -> tuple[str | None, tuple[str, ...]]:
+        return (question if self._knows_questions else None), tuple(outputs)
+
+    def take(self, question: str | None, outputs: Iterable[str]) -> int | None:
+        """Return the first row that asks this and was not taken before."""
+        key = self._key(question, outputs)
+        indices = self._remaining.get(key)
+        if not indices:
+            return None
+        self._taken[key] += 1
+        return indices.pop(0)
+
+    @property
+    def ambiguous(self) -> int:
+        """The number of rows taken for which another row that asks the same was not taken."""
+        return sum(count for key, count in self._taken.items() if self._remaining[key])
+
+
 class Source:
     """A file, what it is read with, and what its reader finds out about it."""
 
@@ -131,6 +163,7 @@ class Source:
         self._rows: dict[int, PartialRow] = {}
         self._free_text: dict[str, bool] = {}  # whether references are texts, by configuration
         self._shortest: dict[str, int] = {}  # characters of a prompt, by configuration
+        self._asked: dict[str, AskedRows] = {}  # by configuration
         self._count = 0  # of answers
         self._cut: list[str] = []  # the places of answers whose prompt was cut off
         self._parts: list[str] = []  # those that may hold a part of a prompt that is unknown
@@ -259,6 +292,11 @@ class Source:
         notes = [*self.notes]
         if self.is_numbered and self.says_numbered:
             notes.append(f"{self.file} has no index of its rows, which are numbered in order")
+        if count := sum(asked.ambiguous for asked in self._asked.values()):
+            notes.append(
+                f"{self.file}: {number_of(count, 'answer')} to a row that asks the same as another "
+                "row, and may be the other's"
+            )
         if self._nulls:
             predictions = number_of(len(self._nulls), "null prediction")
             notes.append(
@@ -303,6 +341,38 @@ class Source:
                 "--dataset"
             )
         return notes
+
+    # ---- Rows without an index -------------------------------------------------------------------
+
+    def row_that_asks(
+        self, config: str, question: str | None, references: Any, where: str
+    ) -> int | None:
+        """Return the release's row with a question and references; None if there is no release.
+
+        Rows that ask the same are taken in their order.
+
+        Args:
+            config: the configuration.
+            question: the question; None if only the references are known.
+            references: the references, as the file has them.
+            where: the place of the record, for messages.
+
+        Raises RulerError if no row is left that asks this.
+        """
+        if self.release is None or config not in self.release.configs:
+            return None
+        if config not in self._asked:
+            rows = self.release.rows(config, ("index", "question", "outputs"))
+            self._asked[config] = AskedRows(rows, knows_questions=question is not None)
+        outputs = read_references(references, not _WORDS_AND_NUMBERS.match(config)) or ()
+        index = self._asked[config].take(question, outputs)
+        if index is None:
+            raise RulerError(
+                f"'{where}' has a question or references that no other row of {config} in "
+                f"'{self.release.source}' has: leave --dataset out to score it by its own "
+                "references."
+            )
+        return index
 
     # ---- Prompts ---------------------------------------------------------------------------------
 

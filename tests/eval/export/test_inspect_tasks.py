@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import re
+import shlex
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -15,11 +19,13 @@ from pathlib import Path
 import pytest
 from click import ClickException
 
+from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import write_oneruler
 from tests.in_process import ruler as ruler_command
+from tests.model_server import answer_from_prompt, model_server
 
 TASKS = ("niah_multivalue", "vt", "qa_1")
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
@@ -299,7 +305,7 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
         ({"config": "vt_4k", "mode": "prefil"}, "Did you mean 'prefill'?"),
         ({"config": "vt_4k", "revision": "v1"}, "revision is for a Hub repository"),
         ({"config": "vt_4k", "limit": 0}, "leaves no rows"),
-        ({"config": "vt_4k", "thinking": 100}, "cannot reason before an answer prefix"),
+        ({"config": "vt_4k", "mode": "prefill", "thinking": 9}, "cannot reason before"),
     ],
 )
 def test_a_mistake_is_one_sentence(package, built, arguments, text):
@@ -308,26 +314,137 @@ def test_a_mistake_is_one_sentence(package, built, arguments, text):
     assert text in error.value.message
 
 
+class Provider:
+    """A model of a provider, as Inspect names one."""
+
+    def __init__(self, name, template=None):
+        self.name = name
+        self.api = type("Api", (), {"chat_template": template})
+
+    def __str__(self):
+        return f"{self.name}/org/model"
+
+
 def test_a_provider_that_would_ask_something_else_is_refused(package):
-    class Provider:
-        """A model of a provider, as Inspect names one."""
-
-        def __init__(self, name, template=None):
-            self.name = name
-            self.api = type("Api", (), {"chat_template": template})
-
-        def __str__(self):
-            return f"{self.name}/org/model"
-
     check = package.check_provider
-    for mode, provider in (("prefill", "hf"), ("prefill", "openai"), ("completion", "vllm")):
-        with pytest.raises(ClickException):
+    refused = [("prefill", "hf"), ("prefill", "openai"), ("prefill", "anthropic")]
+    refused += [("completion", "vllm"), ("chat", "vllm-completions")]
+    for mode, provider in refused:
+        with pytest.raises(RulerError):
             check(mode, Provider(provider), True)
     check("prefill", Provider("vllm"), True)
     check("prefill", Provider("hf"), False)  # ONERULER: there is no prefix
     check("chat", Provider("openai"), True)
     check("completion", Provider("vllm-completions"), True)
     check("completion", Provider("hf", "{{ messages[0].content }}"), True)
+
+
+@pytest.fixture(scope="module")
+def server():
+    """One server for all: Inspect's provider vllm keeps the address of the first."""
+    with model_server(answer_from_prompt) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("provider", "mode", "roles"),
+    [
+        ("openai/gpt-x", "chat", {("user",)}),
+        ("vllm/m", "prefill", {("user", "assistant")}),
+        ("vllm-completions/m", "completion", None),
+    ],
+)
+def test_without_a_mode_the_provider_decides(
+    package, built, server, tmp_path, provider, mode, roles
+):
+    import inspect_ai
+
+    before = len(server.requests)
+    (log,) = inspect_ai.eval(
+        "ruler_release/ruler",
+        task_args={"dataset": str(built), "config": "vt_4k", "limit": 2},
+        model=provider,
+        model_base_url=server.url,
+        model_args={"api_key": "x"},
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    assert log.status == "success", log.error
+    assert log.eval.metadata["ruler_release"]["mode"] == mode
+    sent = [request.body for request in server.requests[before:]]
+    assert len(sent) == 2
+    for body in sent:
+        turns = body.get("messages")
+        assert roles == (turns and {tuple(turn["role"] for turn in turns)})
+
+
+def inspect_eval(*arguments, folder, server):
+    """Run `inspect eval` as a user does; its output and exit code."""
+    more = ("--model-base-url", server.url, "--display", "plain")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("inspect"), "eval", *arguments, *more],
+        cwd=folder,
+        env=os.environ | {"OPENAI_API_KEY": "x"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    return done.stdout, done.returncode
+
+
+def test_a_model_that_cannot_continue_a_turn_is_refused_before_the_first_row(
+    package, built, server, tmp_path
+):
+    arguments = ["-T", f"dataset={built}", "-T", "config=vt_4k", "-T", "mode=prefill"]
+    before = len(server.requests)
+    output, code = inspect_eval(
+        *("ruler_release/ruler", *arguments, "--model", "openai/gpt-x"),
+        folder=tmp_path,
+        server=server,
+    )
+    assert code == 1
+    assert output == (
+        "Error: Inspect's provider openai does not continue the assistant's turn: use -T "
+        "mode=chat, or a model of vllm, sglang, sagemaker.\n"
+    )
+    assert len(server.requests) == before
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.nightly
+def test_the_commands_of_the_module_run_as_written(package, built, oneruler, server, tmp_path):
+    """Local folders stand for the Hub's repository, and short rows for the long ones."""
+    (tmp_path / "ruler").symlink_to(built)
+    (tmp_path / "oneruler").symlink_to(oneruler)
+    commands = re.findall(r"^    inspect eval ((?:.*\\\n)*.*)$", package.__doc__, re.MULTILINE)
+    assert len(commands) == 3
+    names = {
+        "ORG/oneruler": "oneruler",
+        " -T revision=v1.0.0": "",
+        "all_8k_pl": "niah_none_8k_en",
+        "all_4k": "vt_4k",
+        "vllm/ORG/MODEL": "vllm/m",
+        "openai/MODEL": "openai/gpt-x",
+    }
+    for command in commands:
+        for name, value in names.items():
+            command = command.replace(name, value)
+        output, code = inspect_eval(*shlex.split(command), folder=tmp_path, server=server)
+        assert code == 0, output
+        assert "Traceback" not in output
+    assert len(list((tmp_path / "logs").glob("*.eval"))) == 3
+
+
+def test_inspect_reads_every_argument_that_the_module_names(package):
+    from inspect_ai._cli.util import parse_cli_args
+
+    texts = package.__doc__ + package.TEMPLATE_THAT_ADDS_NOTHING
+    pairs = re.findall(r"-[TM] ('[^']+'|\S+)", texts)
+    for pair in pairs:
+        (text,) = shlex.split(pair)
+        parse_cli_args([text], force_str=False)
+    assert "'chat_template=\"{{ messages[0].content }}\"'" in pairs
 
 
 def test_a_log_without_the_package_that_reads_it_names_the_extra(logged, monkeypatch):

@@ -312,7 +312,7 @@ def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(base, tmp_path)
         (["--temperature", 0, "--seed", 0], {"temperature": 0.0, "seed": 0}),
         (["--thinking", "off", "--mode", "prefill"], {"thinking": "off", "mode": "prefill"}),
         (["--system", "B", "--omit", "seed"], {"system": "B", "omit": ("seed",)}),
-        (["--price", "1,2", "--engine-arg", "a=1"], {"price": (1, 2), "arguments": {"a": 1}}),
+        (["--price", "1,2", "--engine-arg", "a=1"], {"price": (1, 2), "engine_args": {"a": 1}}),
     ],
 )
 def test_model_b_runs_with_the_options_that_are_set_else_with_those_of_a(

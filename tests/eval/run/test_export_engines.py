@@ -58,7 +58,7 @@ def test_inspect_sends_the_prompts_of_ruler_run(mode, small, tiny, tmp_path):
     options = model_options(
         str(tiny),
         "hf",
-        arguments={"dtype": "float32"},
+        engine_args={"dtype": "float32"},
         dataset=small,
         configs=("vt_4k", "qa_1_4k"),
         out=tmp_path / "run",

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.hf
 def backend(tiny: Path) -> Any:
     from ruler_eval.run.hf_model import Transformers
 
-    return Transformers(model_options(str(tiny), arguments={"batch_tokens": 2000}))
+    return Transformers(model_options(str(tiny), engine_args={"batch_tokens": 2000}))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_a_batch_size_that_is_not_a_number_is_one_sentence(tiny, value):
     from ruler_eval.run.hf_model import Transformers
 
     with pytest.raises(RulerError, match="--engine-arg batch_tokens takes a whole number above 0"):
-        Transformers(model_options(str(tiny), arguments={"batch_tokens": value}))
+        Transformers(model_options(str(tiny), engine_args={"batch_tokens": value}))
 
 
 def test_an_error_without_a_message_fails_its_rows_and_not_the_run(backend, monkeypatch):

@@ -93,7 +93,7 @@ def test_a_run_starts_a_server_and_leaves_no_process_behind(options, fake, capfd
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     arguments = {"enforce_eager": True, "tensor_parallel_size": 2}
-    summary = run(replace(options, arguments=arguments, progress=True))
+    summary = run(replace(options, engine_args=arguments, progress=True))
     assert dict(summary.total) == {"stop": ROWS}
     (start,) = starts(fake)
     assert {"--enforce-eager", "--tensor-parallel-size=2", "--seed=0"} <= {*start["arguments"]}
@@ -315,7 +315,7 @@ def test_the_hosts_that_need_no_proxy_are_kept(monkeypatch):
 
 def test_where_the_server_is_cannot_be_chosen(options, fake):
     with pytest.raises(RulerError, match="--backend vllm chooses port itself"):
-        run(replace(options, arguments={"port": 8000}))
+        run(replace(options, engine_args={"port": 8000}))
     assert starts(fake) == []
 
 
@@ -348,7 +348,7 @@ def test_without_a_gpu_the_defaults_are_for_a_cpu(options, fake, capfd, monkeypa
     assert not is_cpu_build()
     info.write_text(info.read_text().replace("0.99.0", "0.99.0+cpu"))
     assert is_cpu_build()
-    run(replace(options, limit=1, arguments={"max_num_seqs": 2}, progress=True))
+    run(replace(options, limit=1, engine_args={"max_num_seqs": 2}, progress=True))
     (start,) = starts(fake)
     assert {"--enforce-eager", "--max-num-seqs=2"} <= {*start["arguments"]}
     assert not any(flag == "--max-num-seqs=8" for flag in start["arguments"])

@@ -26,7 +26,7 @@ def test_engine_arguments_are_read_as_json_or_text(pairs, result):
 def options(pair: str) -> RunOptions:
     """Return the options of a run with an argument of the engine."""
     return RunOptions(
-        "x", configs="vt_4k", backend="oracle", out="RUN", arguments=parse_arguments([pair])
+        "x", configs="vt_4k", backend="oracle", out="RUN", engine_args=parse_arguments([pair])
     )
 
 

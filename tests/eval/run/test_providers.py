@@ -242,7 +242,7 @@ def test_a_model_that_always_reasons_needs_tokens_for_it(options, provider, mode
             run(asked)
         assert server.requests == []
         assert run(replace(asked, thinking="100")).total == {"stop": 1}
-        off = replace(asked, out=options.out / "off", arguments={"reasoning_effort": "none"})
+        off = replace(asked, out=options.out / "off", engine_args={"reasoning_effort": "none"})
         assert run(off).total == {"stop": 1}
 
 

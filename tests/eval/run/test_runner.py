@@ -159,7 +159,7 @@ def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options):
         ({"mode": "completion"}, "mode"),
         ({"model": "other"}, "model"),
         ({"temperature": 0.7}, "sampling.temperature"),
-        ({"arguments": {"dtype": "half"}}, "arguments.dtype"),
+        ({"engine_args": {"dtype": "half"}}, "arguments.dtype"),
     ],
 )
 def test_a_run_is_not_resumed_with_another_setting(options, change, setting):

@@ -11,6 +11,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.score.results import load
+from ruler_eval.score.source import AskedRows
 from tests.eval.score.test_prediction_files import reference, sample
 from tests.eval.scoring_helpers import column, read, record, right, write_lines
 from tests.in_process import ruler, ruler_error, ruler_output
@@ -232,7 +233,70 @@ def test_kvpress_predictions_on_an_exported_release_are_scored_against_it(frozen
     assert results["configurations"]["vt_4k"]["score"] == 100
     rows[1][4] = "Question: What else? "
     path = kvpress(tmp_path / "ruler__4096__m__p__0.10", *rows)
-    assert "its question differs" in ruler("score", path, "--dataset", built)[1]
+    error = ruler("score", path, "--dataset", built)[1]
+    assert f"'{path}:3' has a question or references that no other row of vt_4k" in error
+
+
+COLUMNS_ASKED = ("index", "task", "outputs", "question")
+
+
+def kvpress_answers(release, *tasks):
+    """The answers that kvpress writes to all rows of tasks at 4k, those to odd rows right."""
+    return [
+        [
+            " ".join(row["outputs"]) if row["index"] % 2 else " none",
+            *("", 0.5, task, f"Question: {row['question']} ", row["outputs"]),
+        ]
+        for task in tasks
+        for row in release.rows(f"{task}_4k", COLUMNS_ASKED)
+    ]
+
+
+def test_a_sample_of_rows_of_kvpress_is_scored_by_the_rows_it_asks(frozen, built, tmp_path):
+    """Every tenth row or so, in a random order, as `--fraction` takes them."""
+    answers = kvpress_answers(frozen, "vt", "cwe", "fwe", "qa_1")  # cwe and fwe ask one question
+    chosen = [answers[place] for place in (13, 4, 17, 1, 8, 7, 3, 11)]
+    path = kvpress(tmp_path / "ruler__4096__org--m__knorm__0.50__fraction0.400", *chosen)
+    results, _ = scored(tmp_path, path, "--dataset", built, "--partial")
+    rows = results["rows"]
+    asked = {
+        (config, index): score
+        for config, index, score in zip(rows["config"], rows["index"], rows["score"], strict=True)
+    }
+    places = [("vt_4k", 1), ("vt_4k", 3), ("vt_4k", 4), ("cwe_4k", 2), ("cwe_4k", 3)]
+    places += [("fwe_4k", 1), ("fwe_4k", 3), ("qa_1_4k", 2)]
+    assert asked == {(config, index): index % 2 for config, index in places}
+    assert results["model"] == "org/m knorm 0.50"
+
+
+def test_a_sample_without_a_release_says_that_its_rows_are_not_known(frozen, tmp_path):
+    path = kvpress(
+        tmp_path / "ruler__4096__m__knorm__0.50__fraction0.400" / "1",  # the second run
+        *kvpress_answers(frozen, "vt")[3:],
+    )
+    results, stdout = scored(tmp_path, path)
+    assert results["model"] == "m knorm 0.50"
+    assert "name the release with --dataset to find out which they are" in " ".join(stdout.split())
+
+
+def test_kvpress_answers_with_the_question_in_the_context_are_found_by_their_references(
+    frozen, built, tmp_path
+):
+    answers = kvpress_answers(frozen, "vt")
+    for answer in answers:
+        answer[4] = ""
+    path = kvpress(tmp_path / "ruler__4096__m__knorm__0.50__query_aware", *answers[::-1])
+    results, _ = scored(tmp_path, path, "--dataset", built)
+    assert column(results, "score", "vt_4k") == [0, 1, 0, 1, 0]
+    assert results["model"] == "m knorm 0.50 query_aware"
+
+
+def test_rows_that_ask_the_same_are_taken_in_order_and_a_sample_of_them_is_noted():
+    rows = [{"index": i, "question": q, "outputs": ["A"]} for i, q in enumerate("xyx")]
+    asked = AskedRows(rows, knows_questions=True)
+    assert (asked.take("x", ("A",)), asked.ambiguous) == (0, 1)
+    assert (asked.take("x", ("A",)), asked.ambiguous) == (2, 0)
+    assert asked.take("x", ("A",)) is None
 
 
 def test_lengths_of_foreign_files_are_shown_as_they_are(tmp_path):

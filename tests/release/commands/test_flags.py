@@ -11,10 +11,12 @@ import pytest
 import ruler_release
 from ruler_builder.options import BuildOptions, VerifyOptions
 from ruler_common.options import flag_of, flags_of, options_of
+from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.export.options import ExportOptions
 from ruler_eval.gate.options import NOT_IN_DECIDE, DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import RunOptions
-from ruler_eval.score.options import ScoreOptions
+from ruler_eval.score.options import ErrorsOptions, ScoreOptions
 from ruler_release.app import PANELS, app
 from ruler_release.commands.batch import BatchWriteCommand
 from ruler_release.commands.build import BuildCommand, VerifyCommand
@@ -33,6 +35,7 @@ OPTIONS = {
     "score": ScoreCommand,
     "errors": ErrorsCommand,
     "report": ReportOptions,
+    "export": ExportOptions,
     "batch write": BatchWriteCommand,
 }
 CALLS = {
@@ -40,8 +43,11 @@ CALLS = {
     "verify": VerifyOptions,
     "run": RunOptions,
     "decide": DecideOptions,
+    "doctor": DoctorOptions,
     "score": ScoreOptions,
+    "errors": ErrorsOptions,
     "report": ReportOptions,
+    "export": ExportOptions,
 }
 OF_EVERY_COMMAND = {"debug", "quiet"}
 OF_A_FILE = {"config", "write_config"}  # of `ruler eval`
@@ -79,10 +85,12 @@ def test_every_field_is_a_flag_and_every_flag_a_field(name):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_python_call_has_the_fields_as_arguments(name):
     result = inspect.signature(getattr(ruler_release, name))
-    assert [*result.parameters] == [field.name for field in dataclasses.fields(CALLS[name])]
+    named = {field.name for field in dataclasses.fields(CALLS[name])} | {*flags_of(CALLS[name])}
+    assert {*result.parameters} == named
+    text = " ".join(getattr(ruler_release, name).__doc__.split())
     for field, flag in flags_of(CALLS[name]).items():
         assert flag.option.help
-        assert f"    {field}: {flag.option.text}" in getattr(ruler_release, name).__doc__
+        assert f" {field}: {' '.join(flag.option.text.split())}" in text
 
 
 @pytest.mark.parametrize("kind", [EvalCommand, DecideCommand])

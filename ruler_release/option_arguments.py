@@ -1,0 +1,110 @@
+"""Functions that take the options of a command as arguments: `ruler.run("ruler", configs=…)`.
+
+    @takes(RunOptions)
+    def run(options: RunOptions) -> RunSummary: …
+
+    run("ruler", configs="all_4k", backend="oracle", out="RUN")
+
+Type checkers and editors take the arguments and their types from the dataclass. Notebooks and
+`help()` read `__signature__`, which has them without the notes for flags, and with what the
+function returns.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
+
+from ruler_common.errors import RulerError
+from ruler_common.names import check_name
+from ruler_common.options import create, flags_of
+
+Arguments = ParamSpec("Arguments")
+Options = TypeVar("Options")
+Result = TypeVar("Result")
+_WIDTH = 100
+
+
+def takes(
+    kind: Callable[Arguments, Options],
+) -> Callable[[Callable[[Options], Result]], Callable[Arguments, Result]]:
+    """Return a decorator that lets a function take the fields of its options as arguments."""
+
+    def decorate(act: Callable[[Options], Result]) -> Callable[Arguments, Result]:
+        signature = signature_of(kind, act.__annotations__["return"])
+
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            _check_arguments(act.__name__, signature, args, kwargs)
+            return act(create(kind, *args, **kwargs))
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__doc__ = f"{inspect.cleandoc(act.__doc__ or '')}\n\nArgs:\n{_help_of(kind)}"
+        call.__name__ = call.__qualname__ = act.__name__
+        call.__module__ = act.__module__
+        return call
+
+    return decorate
+
+
+def signature_of(kind: Any, result: Any) -> inspect.Signature:
+    """Return the fields of a dataclass as the arguments of a function that returns `result`.
+
+    The options that a field holds are arguments too.
+    """
+    types = get_type_hints(kind)
+    parameters = []
+    for option in fields(kind):
+        default: Any = inspect.Parameter.empty
+        if option.default is not MISSING:
+            default = option.default
+        elif option.default_factory is not MISSING:
+            default = option.default_factory()
+        place = (
+            inspect.Parameter.KEYWORD_ONLY
+            if option.kw_only
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
+        parameters.append(
+            inspect.Parameter(option.name, place, default=default, annotation=types[option.name])
+        )
+    for name, flag in flags_of(kind).items():
+        if flag.holder is not None:
+            hint = get_args(flag.hint)[0]  # without the notes for flags
+            parameters.append(
+                inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint
+                )
+            )
+    return inspect.Signature(parameters, return_annotation=result)
+
+
+def _help_of(kind: Any) -> str:
+    """Return the lines on the arguments in a docstring."""
+    lines = []
+    for name, flag in flags_of(kind).items():
+        text = f"{name}: {flag.option.text}"
+        if flag.option.choices:
+            text += f" One of {', '.join(flag.option.choices)}."
+        lines += textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent=" " * 8)
+    if any(option.name == "progress" for option in fields(kind)):
+        lines.append("    progress: Show progress on stderr, as the command does.")
+    return "\n".join(lines)
+
+
+def _check_arguments(
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise TypeError that names the function, and suggests a similar name for a wrong one."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        message = f"{name}() {error}"
+        for keyword in kwargs:
+            try:
+                check_name(f"argument of {name}()", keyword, signature.parameters)
+            except RulerError as unknown:
+                message = str(unknown)
+        raise TypeError(message) from None
