@@ -14,7 +14,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.chat_template import Render, ServerTemplate, Turns
-from ruler_eval.run.classify import count_of, field_of
+from ruler_eval.run.reply_json import count_of, field_of
 
 Ask = Callable[[str, Mapping[str, Any] | None], Any]
 CHATML = (

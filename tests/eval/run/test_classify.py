@@ -10,23 +10,17 @@ from typing import Any
 import pytest
 
 from ruler_eval.prediction import finish_reason_of
-from ruler_eval.run.classify import (
+from ruler_eval.run.classify import Answer, Failure, Reply, Request, classify
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reply_json import (
     REASONING_NAMES,
-    RULES,
-    Answer,
-    Failure,
-    Reply,
-    Request,
     StreamedReply,
-    classify,
-    end_of,
     error_codes,
     error_in,
     error_text,
-    rule_for,
     status_in,
 )
-from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reply_rules import RULES, end_of, rule_for
 
 PROMPT = Prompt(
     config="vt_4k",
