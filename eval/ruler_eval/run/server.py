@@ -288,7 +288,8 @@ class Server(Backend):
         if self.tokenizer is not None and not self.tokenizer.chat_template:
             return "completion", "the tokenizer has no chat template"
         if self.provider.prefill == "no":
-            return "chat", f"{self.provider.title} is not known to continue an assistant's turn"
+            who = self.provider.title if self.provider.sources else "the server"
+            return "chat", f"{who} is not known to continue an assistant's turn"
         if self.tokenizer is not None:
             return "prefill", "the tokenizer's chat template is rendered here"
         if llama_cpp.uses_default_template(self._props):
