@@ -230,6 +230,9 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     reasoning = reasoning_of(message) or thought or None
     counts = _counts(body.get("usage"), request, is_empty=not (text or reasoning))
     answer = Answer(text=text, finish_reason="stop", reasoning=reasoning, **counts)
+    if any(body.get(name) is True for name in ("truncated", "context_truncated")):
+        said = "the server says that it shortened the prompt"
+        return Failure(kind="truncated", sentence=said, **_read(answer))
     if not (text or answer.reasoning or answer.completion_tokens or end_of(reason)):
         return _malformed(f"no text and no end in the answer: {shown_json(body)}")
     return _ended(answer, reason, request)
@@ -243,7 +246,7 @@ def _counts(usage: Any, request: Request, is_empty: bool) -> dict[str, Any]:
     """
     prompt = count_of(field_of(usage, "prompt_tokens"), 1)
     prompt = prompt if prompt is not None else count_of(field_of(usage, "input_tokens"), 1)
-    min_completion = 0 if is_empty else 1
+    min_completion = 0 if is_empty and prompt is not None else 1
     completion = count_of(field_of(usage, "completion_tokens"), min_completion)
     if completion is None:
         completion = count_of(field_of(usage, "output_tokens"), min_completion)

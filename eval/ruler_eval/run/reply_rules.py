@@ -100,6 +100,7 @@ RULES = (
         f"{_LENGTH}.{{0,60}}(exceed|too (long|large)|(greater|longer|larger|more) than)|"
         "tokens in the (prompt|input|messages?).{0,20} exceed|too many (input|prompt) tokens|"
         "expected maxLength: \\d+, actual|max_seq_len.{0,30}prompt_len|超长|"
+        "too big compared to KV size|"
         "max(imum)? (context|prompt|model|input) length|context length is only|"
         "model'?s context length|context (window|size) exceeded|exceed max message tokens|"
         "exceeds? (the )?(available |model'?s |maximum )*context|context window of \\d|"
@@ -156,7 +157,7 @@ FINISH_REASONS: tuple[tuple[str, str], ...] = (
         "refused",
         "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?",
     ),
-    ("retry", "error|abort|cancelled|failed|malformed|tool|function|unavailable|timeout"),
+    ("retry", "error|abort|user|cancell?ed|failed|malformed|tool|function|unavailable|timeout"),
     ("length", "length|max|limit|budget|repetition"),
     ("none", "null|none|undefined"),
     (
