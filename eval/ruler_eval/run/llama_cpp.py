@@ -98,9 +98,11 @@ def rendered(ask: Ask, body: Mapping[str, Any]) -> str | None:
 
 
 def server_template(ask: Ask, props: Mapping[str, Any]) -> ServerTemplate | None:
-    """Return the server's chat template; None if the server does not report it."""
+    """Return the server's chat template; None if the server does not report or render it."""
     source = props.get("chat_template")
     if not isinstance(source, str) or not source:
+        return None
+    if rendered(ask, {"messages": [{"role": "user", "content": "a"}]}) is None:
         return None
     return ServerTemplate(source=source, render=_render_with(ask), is_exact=True)
 
