@@ -85,7 +85,7 @@ _FINAL = (
     r"(?P<final><\|channel\|>\s?(?:final|answer|response)[^<\n]{0,200}<\|message\|>"
     r"|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])"
 )
-# the next part of a message ends the reasoning that is open; without any it is no mark
+# the next part of a message ends open reasoning, and is a mark only then
 _NEXT = (
     r"(?P<next><\|(?:content_)?(?:final|answer|response|text|assistant)\|>"
     r"|(?:<\|start\|>assistant\s)?to=[\w.-]{1,80}<\|message\|>"

@@ -157,7 +157,10 @@ FINISH_REASONS: tuple[tuple[str, str], ...] = (
         "refused",
         "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?",
     ),
-    ("retry", "error|abort|user|cancell?ed|failed|malformed|tool|function|unavailable|timeout"),
+    (
+        "retry",
+        "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout",
+    ),
     ("length", "length|max|limit|budget|repetition"),
     ("none", "null|none|undefined"),
     (
