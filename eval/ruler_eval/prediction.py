@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ruler_common.errors import RulerError
 from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of
 from ruler_common.text import shortened
-from ruler_eval.run.classify import end_of
+from ruler_eval.run.reply_rules import end_of
 
 if TYPE_CHECKING:
     from ruler_eval.run.records import Record

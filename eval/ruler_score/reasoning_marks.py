@@ -85,7 +85,7 @@ _FINAL = (
     r"(?P<final><\|channel\|>\s?(?:final|answer|response)[^<\n]{0,200}<\|message\|>"
     r"|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])"
 )
-# the next part of a message ends the reasoning that is open; without any it is no mark
+# the next part of a message ends open reasoning, and is a mark only then
 _NEXT = (
     r"(?P<next><\|(?:content_)?(?:final|answer|response|text|assistant)\|>"
     r"|(?:<\|start\|>assistant\s)?to=[\w.-]{1,80}<\|message\|>"
@@ -126,8 +126,12 @@ _VOID_ELEMENTS = {"area", "base", "br", "col", "embed", "hr", "img", "input", "l
 """HTML's elements without a closing tag."""
 CHANNEL_TOKENS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
 """The tokens of gpt-oss's channels, which are marks together with a channel's name."""
-NAMED_TOKENS = ("<|channel>", "<unused94>", "<|open|>", "<|close|>", "<|sep|>")
-"""Tokens that are a mark together with a name: Gemma 4's, MedGemma's, Kimi K3's."""
+NAMED_TOKENS = (
+    *("<|channel>", "<unused94>"),  # Gemma 4's, MedGemma's
+    *("<|open|>", "<|close|>", "<|sep|>"),  # Kimi K3's
+    "<|content_text|>",  # Inkling's
+)
+"""Tokens that are a mark together with a name, or with another token."""
 
 
 def find_marks(text: str) -> Iterator[Mark]:
@@ -142,7 +146,7 @@ def token_mark(token: str) -> Literal["opens", "closes"] | None:
     """Return what a special token, as text, does to the reasoning; None if it is not a mark."""
     match = _MARK.fullmatch(token)
     mark = None if match is None else _mark_of(match)
-    if mark is None:
+    if mark is None or mark.needs_pair:
         return None
     return "opens" if mark.opens else "closes"
 

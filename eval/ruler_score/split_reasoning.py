@@ -113,7 +113,7 @@ def _with_marks(text: str) -> str:
 
 
 def _unquoted(text: str, marks: Iterable[Mark]) -> list[Mark]:
-    """Return the marks that do not stand in quotation marks or in a span of code."""
+    """Return the marks outside quotation marks and spans of code."""
     spans = [match.span() for match in _CODE_SPAN.finditer(text)]
     real = []
     for mark in marks:

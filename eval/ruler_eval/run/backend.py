@@ -19,9 +19,10 @@ from typing import Any, Literal
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.chat_template import ServerTemplate
-from ruler_eval.run.classify import Answer, Failure, Kind
+from ruler_eval.run.classify import Answer, Failure
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reply_rules import Kind
 from ruler_eval.run.sampling import Sampling, choose_sampling
 
 UNKNOWN = "unknown"

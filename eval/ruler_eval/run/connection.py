@@ -26,7 +26,9 @@ from urllib.parse import urlsplit
 import httpx
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.classify import BROKEN, TIMEOUT, UNREACHABLE, Reply, StreamedReply
+from ruler_eval.run.classify import Reply
+from ruler_eval.run.reply_json import StreamedReply
+from ruler_eval.run.reply_rules import BROKEN, TIMEOUT, UNREACHABLE
 
 CONNECT_SECONDS = 30.0
 """Seconds to wait for a connection."""

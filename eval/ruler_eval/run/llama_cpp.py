@@ -14,7 +14,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.chat_template import Render, ServerTemplate, Turns
-from ruler_eval.run.classify import count_of, field_of
+from ruler_eval.run.reply_json import count_of, field_of
 
 Ask = Callable[[str, Mapping[str, Any] | None], Any]
 CHATML = (
@@ -98,9 +98,11 @@ def rendered(ask: Ask, body: Mapping[str, Any]) -> str | None:
 
 
 def server_template(ask: Ask, props: Mapping[str, Any]) -> ServerTemplate | None:
-    """Return the server's chat template; None if the server does not report it."""
+    """Return the server's chat template; None if the server does not report or render it."""
     source = props.get("chat_template")
     if not isinstance(source, str) or not source:
+        return None
+    if rendered(ask, {"messages": [{"role": "user", "content": "a"}]}) is None:
         return None
     return ServerTemplate(source=source, render=_render_with(ask), is_exact=True)
 

@@ -27,9 +27,10 @@ CHANNEL = "<|channel|>"
 
 
 ALWAYS_REASONS = re.compile(
-    r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek-r1|deepseek-reasoner|qwq|magistral|grok-4(?!\S*fast)"
-    r"|minimax-m[1-9]|gemini-2\.5-pro|gemini-[3-9]\S*-pro|glm-z1|exaone-deep)"
-    r"|(?:^|[-_/])(?:think|thinking|thinker|reasoner|reasoning)(?:$|[-_.:])",
+    r"(?:^|[/.:])(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek[-_.]r1|deepseek-reasoner|qwq|magistral"
+    r"|grok-4(?!\S*fast)|minimax-m[1-9]|gemini-2\.5-pro|gemini-[3-9]\S*-pro|glm-z1|exaone-deep"
+    r"|openthinker)"
+    r"|(?:^|[-_/:])(?:think|thinking|thinker|reasoner|reasoning)(?:$|[-_.:])",
     re.IGNORECASE,
 )
 """Names of models that reason before each answer; asked only if their template is unknown."""

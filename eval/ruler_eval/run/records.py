@@ -33,7 +33,7 @@ from typing_extensions import NotRequired, Required, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder, parse_json, write_whole
 from ruler_common.manifest import MANIFEST
-from ruler_eval.run.classify import Kind
+from ruler_eval.run.reply_rules import Kind
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ended: complete, truncated at max_new_tokens, too long for the model, or failed."""

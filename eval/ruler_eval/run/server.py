@@ -44,14 +44,7 @@ from ruler_common.text import number_of
 from ruler_eval.run import llama_cpp, vllm_template
 from ruler_eval.run.backend import Backend, Completion, Completions, completion_of
 from ruler_eval.run.chat_template import ServerTemplate
-from ruler_eval.run.classify import (
-    Answer,
-    Failure,
-    Request,
-    classify,
-    count_of,
-    field_of,
-)
+from ruler_eval.run.classify import Answer, Failure, Request, classify
 from ruler_eval.run.connection import ASK_SECONDS, Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, appended_tokens, load_tokenizer
@@ -67,6 +60,7 @@ from ruler_eval.run.providers import (
     without_prefix,
 )
 from ruler_eval.run.reasoning import check_model
+from ruler_eval.run.reply_json import count_of, field_of
 from ruler_eval.run.sampling import read_generation_config
 from ruler_eval.run.server_facts import ask_servers, engine_facts, seconds_to_wait, shown
 
@@ -294,7 +288,8 @@ class Server(Backend):
         if self.tokenizer is not None and not self.tokenizer.chat_template:
             return "completion", "the tokenizer has no chat template"
         if self.provider.prefill == "no":
-            return "chat", f"{self.provider.title} is not known to continue an assistant's turn"
+            who = self.provider.title if self.provider.sources else "the server"
+            return "chat", f"{who} is not known to continue an assistant's turn"
         if self.tokenizer is not None:
             return "prefill", "the tokenizer's chat template is rendered here"
         if llama_cpp.uses_default_template(self._props):

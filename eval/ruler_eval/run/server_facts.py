@@ -18,19 +18,12 @@ from urllib.parse import quote
 from ruler_common.errors import RulerError
 from ruler_eval.run import llama_cpp
 from ruler_eval.run.backend import UNKNOWN
-from ruler_eval.run.classify import (
-    MAX_SHOWN,
-    TIMEOUT,
-    UNREACHABLE,
-    Failure,
-    Reply,
-    count_of,
-    failure_of,
-    field_of,
-)
+from ruler_eval.run.classify import MAX_SHOWN, Failure, Reply, failure_of
 from ruler_eval.run.connection import ENVIRONMENT, Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.providers import Provider, provider_for
+from ruler_eval.run.reply_json import count_of, field_of
+from ruler_eval.run.reply_rules import TIMEOUT, UNREACHABLE
 from ruler_eval.run.secrets import hide_keys
 
 FIRST_WAIT, MAX_WAIT = 1.0, 60.0

@@ -308,7 +308,15 @@ def test_an_answer_in_a_languages_tags_is_never_cut(code):
 def test_the_marks_among_a_tokenizers_tokens():
     assert token_mark("<longcat_think>") == token_mark("<|START_THINKING|>") == "opens"
     assert token_mark("</mm:think>") == token_mark("<|end_of_thought|>") == "closes"
-    for token in ("<|im_end|>", "<|channel|>", "<think_off>", "think", "<s>"):
+    for token in (
+        "<|assistant|>",
+        "<|im_start|>",
+        "<|im_end|>",
+        "<|channel|>",
+        "<think_off>",
+        "think",
+        "<s>",
+    ):
         assert token_mark(token) is None
 
 

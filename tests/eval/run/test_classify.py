@@ -10,23 +10,17 @@ from typing import Any
 import pytest
 
 from ruler_eval.prediction import finish_reason_of
-from ruler_eval.run.classify import (
+from ruler_eval.run.classify import Answer, Failure, Reply, Request, classify
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reply_json import (
     REASONING_NAMES,
-    RULES,
-    Answer,
-    Failure,
-    Reply,
-    Request,
     StreamedReply,
-    classify,
-    end_of,
     error_codes,
     error_in,
     error_text,
-    rule_for,
     status_in,
 )
-from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reply_rules import RULES, end_of, rule_for
 
 PROMPT = Prompt(
     config="vt_4k",
@@ -152,7 +146,10 @@ def test_the_providers_reason_is_in_the_sentence():
         ("stop", ["FinishReason.STOP", "FINISH_REASON_STOP", "COMPLETE", "completed", "stop_str"]),
         ("length", ["length", "max_tokens", "MAX_TOKENS", "max_length", "FinishReason.MAX_TOKENS"]),
         ("length", ["max_new_tokens", "max_output_tokens", "token_limit", "repetition"]),
-        ("stop", ["endoftext", "EOSToken", "stopped_eos", "EndOfSequence", "stopword"]),
+        ("stop", ["endoftext", "EOSToken", "stopped_eos", "EndOfSequence", "stopword", "eosFound"]),
+        ("length", ["maxPredictedTokensReached"]),
+        ("too_long", ["contextLengthReached"]),
+        ("retry", ["userStopped", "canceled", "generation failed"]),
         ("refused", ["guardrail_intervened", "content_filtered", "IMAGE_SAFETY"]),
         ("too_long", ["model_length", "model_context_window_exceeded"]),
         ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
@@ -228,6 +225,9 @@ def test_a_complete_answer_ends_however_its_end_is_called(reason, streamed):
             None,
             "too_long",
         ),
+        # a server that reports no counts, or that it truncated
+        (completion("length", "", prompt_tokens=0, completion_tokens=0), 4000, None, "length"),
+        ({**completion(), "context_truncated": True}, None, None, "truncated"),
         # no usage at all
         (completion("length"), None, None, "length"),
         (completion(None, prompt_tokens=4000, completion_tokens=30), 4000, 8192, "length"),

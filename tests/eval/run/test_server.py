@@ -806,6 +806,12 @@ def test_slots_that_are_not_shown_are_read_from_the_props(options, capfd, disabl
     assert "4 slots (-np) of 8192 tokens" in " ".join(capfd.readouterr().err.split())
 
 
+def test_a_template_that_the_server_does_not_render_is_not_checked(options):
+    paths = {"/props": {**PROPS, "chat_template": "{{ messages[0].content }}"}}
+    with model_server(models=[LLAMA_CPP], paths=paths) as server:
+        assert run(at(options, server, mode="chat", limit=1)).total == {"stop": 4}
+
+
 def test_the_smallest_slot_is_the_context_length(options, capfd):
     slots = [{"id": 0, "n_ctx": 4096}, {"id": 1, "n_ctx": 600, "is_processing": True}]
     paths = {

@@ -1,0 +1,276 @@
+"""The JSON of replies: errors and answers in the forms that servers use.
+
+    error_text({"error": {"message": "Overloaded"}})              # "Overloaded"
+    text_and_thought([{"type": "text", "text": "42"}])            # ("42", "")
+
+What they mean is decided in classify.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+
+def field_of(value: Any, *names: str) -> Any:
+    """Return the field at this path of nested JSON objects; None if it is absent."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def count_of(value: Any, minimum: int = 0) -> int | None:
+    """Return a count in a reply, or None if the value is not a valid count."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and minimum <= value < 1 << 53 else None
+
+
+def shown_json(value: Any) -> str:
+    """Return JSON as a text for a message."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+MESSAGE_NAMES = (
+    "error",
+    "detail",
+    "message",
+    "msg",
+    "error_message",
+    "error_msg",
+    "errors",
+    "title",
+    "base_resp",  # MiniMax's
+    "status_msg",
+)
+"""The fields of an error that say what is wrong."""
+
+
+def error_in(body: Any) -> Any:
+    """Return the error in the body of a reply with HTTP status 200; None if there is none."""
+    if isinstance(body, list) and len(body) == 1:  # Gemini's
+        body = body[0]
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    if (error := body.get("error")) and not (choices and _is_no_error(error)):
+        return body if isinstance(error, dict) else {"error": {"message": error, **body}}
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(choice, dict) and isinstance(choice.get("error"), dict):
+        return {"error": choice["error"]}
+    if choices is None and (body.get("object") == "error" or body.get("type") == "error"):
+        return body
+    if not choices and in_openai_form(body) is body and error_text(body):
+        return body
+    return None
+
+
+def _is_no_error(error: Any) -> bool:
+    """Whether an error beside an answer says that all went well, as some gateways' does."""
+    return isinstance(error, dict) and (
+        not error_text(error) or str(error.get("code")) in ("0", "200")
+    )
+
+
+def status_in(error: Any, status: int) -> int:
+    """Return the HTTP status that an error names as its code, else the reply's own."""
+    for value in _values(error, ("code", "status", "status_code", "error_code")):
+        text = str(value)
+        if text.isdecimal() and 400 <= int(text) < 600:
+            return int(text)
+    return status
+
+
+def error_text(error: Any) -> str:
+    """Return the message of an error in any form that servers use; empty without one."""
+    if isinstance(error, str):
+        text = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", error, flags=re.S | re.I)
+        return " ".join((text if text.strip() else error).split())
+    if isinstance(error, list):
+        return "; ".join(filter(None, (error_text(item) for item in error)))
+    if not isinstance(error, dict):
+        return "" if error is None else str(error)
+    for name in MESSAGE_NAMES:
+        if text := error_text(error.get(name)):
+            if reason := error_text(_provider_error(error)):
+                text = f"{text}: {reason}"
+            where = error.get("loc")  # FastAPI's
+            if isinstance(where, list):
+                return f"{'.'.join(map(str, where))}: {text}"
+            return text
+    return ""
+
+
+def error_codes(error: Any) -> str:
+    """Return the codes and names in an error, which say what it is about."""
+    names = ("code", "type", "param", "status", "loc")
+    return " ".join(str(value) for value in _values(error, names))
+
+
+def _values(error: Any, names: Collection[str]) -> list[Any]:
+    """Return the values of fields of an error, and of the errors in it."""
+    if isinstance(error, list):
+        return [value for item in error for value in _values(item, names)]
+    if not isinstance(error, dict):
+        return []
+    values = [error[name] for name in names if error.get(name) not in (None, "")]
+    for inner in ("error", "detail", "errors", "metadata", "innererror", "base_resp"):
+        values += _values(error.get(inner), names)
+    return values + _values(_provider_error(error), names)
+
+
+def _provider_error(error: Any) -> Any:
+    """Return the error of the provider behind OpenRouter: JSON as a text, or words."""
+    raw = field_of(error, "metadata", "raw")
+    try:
+        return json.loads(raw) if isinstance(raw, str) else raw
+    except ValueError:
+        return raw
+
+
+# ---- answers ------------------------------------------------------------------------------------
+
+REASONING_NAMES = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "thinking",
+    "thinking_blocks",
+    "thought",
+    "thoughts",
+    "reasoning_details",
+)
+"""The fields that hold the reasoning of a message."""
+TEXT_NAMES = (
+    "text",
+    "thinking",
+    "reasoning",
+    "content",
+    "output_text",
+    "refusal",
+    "summary",
+    "value",
+)
+"""The fields that hold the text of a part of a message."""
+
+
+def in_openai_form(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a completion out of the object around it, and Anthropic's message as a completion."""
+    if body.get("choices"):
+        return body
+    for name in ("data", "result", "response", "output"):
+        if choices := field_of(body, name, "choices"):
+            return {"choices": choices, "usage": field_of(body, name, "usage") or body.get("usage")}
+    if body.get("type") == "message" and "content" in body:
+        choice = {"message": {"content": body["content"]}, "finish_reason": body.get("stop_reason")}
+        return {"choices": [choice], "usage": body.get("usage")}
+    return body
+
+
+def reasoning_of(message: Any) -> str | None:
+    """Return the reasoning that a server's parser separated from a message or a piece of it."""
+    for name in REASONING_NAMES:
+        value = field_of(message, name)
+        if isinstance(value, list | dict):
+            text, thought = text_and_thought(value)
+            value = (text or "") + (thought or "")
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def text_and_thought(content: Any) -> tuple[str | None, str]:
+    """Return the text and the reasoning of a content, which may be a part or a list of parts.
+
+    The text is None for anything else. A part of any type that has a text counts.
+    """
+    if isinstance(content, str):
+        return content, ""
+    if isinstance(content, dict):
+        content = [content]
+    if not isinstance(content, list):
+        return None, ""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in content:
+        inner = part
+        if isinstance(part, dict):
+            inner = next((part[name] for name in TEXT_NAMES if part.get(name)), "")
+        text, thought = text_and_thought(inner)
+        if text is None:
+            return None, ""
+        kind = str(field_of(part, "type") or "")
+        is_thought = "think" in kind or "reason" in kind or "thought" in kind
+        is_thought = is_thought or field_of(part, "thought") is True  # Gemini's
+        (thoughts if is_thought else texts).append(text)
+        thoughts.append(thought)
+    return "".join(texts), "".join(thoughts)
+
+
+class StreamedReply:
+    """Assembles a completion that arrives in pieces (`--stream`)."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._is_chat = False
+        self._finish_reason: Any = None
+        self._usage: Any = None
+        self._error: Any = None
+        self._wrong: Any = None
+        self._unread: Any = None
+        self._has_choice = False
+        self.has_ended = False
+        """Whether the server said that the stream is complete."""
+
+    def add(self, piece: Any) -> None:
+        """Add the next piece."""
+        if not isinstance(piece, dict) and piece != "":
+            self._unread = piece
+        usage = field_of(piece, "usage") or field_of(piece, "x_groq", "usage")
+        self._usage = usage or self._usage
+        self._error = self._error or error_in(piece)
+        choices = field_of(piece, "choices")
+        if choices is not None and not isinstance(choices, list):
+            self._wrong = piece
+        for choice in choices if isinstance(choices, list) else ():
+            if not isinstance(choice, dict):
+                self._wrong = piece
+                continue
+            self._has_choice = True
+            if choice.get("index"):  # not the first answer
+                continue
+            delta = choice.get("delta") or choice.get("message")
+            self._is_chat = self._is_chat or delta is not None
+            content = choice.get("text") if delta is None else field_of(delta, "content")
+            if content is not None:
+                text, thought = text_and_thought(content)
+                self._wrong = self._wrong or (piece if text is None else None)
+                if "message" in choice and (text or "").startswith("".join(self._texts)):
+                    self._texts = []  # some gateways repeat the whole answer at the end
+                self._texts.append(text or "")
+                self._thoughts.append(thought)
+            self._thoughts.append(reasoning_of(delta) or "")
+            self._finish_reason = choice.get("finish_reason") or self._finish_reason
+
+    def whole(self) -> Any:
+        """Return the reply in the form of one without --stream; an error if it is incomplete."""
+        if self._error is not None:
+            return self._error
+        if self._wrong is not None:
+            return {"error": f"a piece is not a completion: {shown_json(self._wrong)}"}
+        if self._finish_reason is None and self._unread is not None:
+            return {"error": f"a piece is not JSON: {self._unread}"}
+        if not self._has_choice or (self._finish_reason is None and not self.has_ended):
+            return {"error": "the stream ended before the answer did"}
+        choice: dict[str, Any] = {"finish_reason": self._finish_reason}
+        if self._is_chat:
+            thoughts = "".join(self._thoughts) or None
+            choice["message"] = {"content": "".join(self._texts), "reasoning": thoughts}
+        else:
+            choice["text"] = "".join(self._texts)
+        return {"choices": [choice], "usage": self._usage}
