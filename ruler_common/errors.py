@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from importlib import metadata
 
 DISTRIBUTION = "ruler-release"
 
@@ -54,6 +53,8 @@ def install_command(extra: str) -> str:
 
 def packages_of(extra: str) -> list[str]:
     """Return the requirements that an extra adds, those of the extras that it names among them."""
+    from importlib import metadata  # slow to import
+
     try:
         requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
@@ -34,6 +35,7 @@ def row_number(value: Any) -> int:
     return int(text)
 
 
+@lru_cache
 def finish_reason_of(reason: str | None) -> str | None:
     """Return what the finish reason of a run or of another tool means: stop, length, does_not_fit.
 

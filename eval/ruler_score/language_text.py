@@ -22,6 +22,7 @@ _FORMAT = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _ARABIC_TO_PERSIAN = (("ك", "ک"), ("ي", "ی"), ("ى", "ی"))
 _APOSTROPHES = str.maketrans("‘’ʼ", "'''")
+_NUMBER_SIGNS = str.maketrans("№º", "#°")  # NFKC makes the word "no" of № and nº
 _GROUPED = re.compile(  # 1,234,567 and, as in India, 12,34,567
     r"(?<!\d)(?<!\d[.,٬])\d{1,3}([ ,.'٬])\d{3}(?:\1\d{3})+(?!\d)"
     r"|(?<!\d)(?<!\d[.,])\d{1,2}(?:,\d\d)+,\d{3}(?!,?\d)"
@@ -90,7 +91,8 @@ def normalize(text: str, language: Language | None = None) -> str:
     folds = () if language is None else rules_for(language).fold
     if text.isascii() and not folds:
         return text.casefold()
-    text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).translate(_APOSTROPHES)
+    text = _FORMAT.sub("", text).translate(_NUMBER_SIGNS)
+    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     if folds:
         text = text.translate(dict(folds))
     text = unicodedata.normalize("NFKC", text.casefold())

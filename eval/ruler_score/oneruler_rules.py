@@ -60,7 +60,7 @@ _MARKED_LINE = re.compile(r"(?m)^(?:[ \t]*[-*•·] |[^\w\n]{0,20}[01](?!\d))") 
 _BULLET = re.compile(r"(?:\A|[\s:])[-*•·] ")
 _HYPHENS = "-\u2010\u2011"
 _SENTENCE_END = re.compile(  # or interrupts one: brackets, numbers, \boxed
-    r"<\|\w{1,30}\|>"  # <|eot_id|>
+    r"<\|\w{1,30}\|>|</\w{1,30}>|\[/\w{1,30}\]|<br\s?/?>"  # <|eot_id|>, </s>, [/INST]
     r"|[.!?:;।॥۔؟؛。։።།။។()\[\]{}【】〔〕\n\r\v\f\x1c-\x1e\x85\u2028\u2029<>|/=]"
     r"|\s[-–—]+\s|\d+|\\[a-z]+"
 )

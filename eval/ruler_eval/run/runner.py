@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -104,6 +104,8 @@ class OpenRun:
             max_thinking=reasoning.budget if reasoning.limited else None,
             answers=AnswerCounts(thinks=reasoning.on, mode=self.options.mode or ""),
         )
+        self.on_record: Callable[[Record], None] | None = None
+        """Called with the record of each row that is answered, by the thread that writes it."""
         self._session = new_session(self.options, self.plan.digests)
         self._backend: Backend | None = None
         self._prompter: Prompter
@@ -298,6 +300,8 @@ class OpenRun:
             self._begin()
             self.records.write(record)
             self._answered[prompt.config].add((prompt.index, prompt.sample))
+            if self.on_record is not None:
+                self.on_record(record)
             progress.add(record, prompt.row_tokens)
         return record
 

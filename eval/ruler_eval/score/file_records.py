@@ -243,7 +243,10 @@ def _records_of_documents(
 ) -> Iterator[Record]:
     number = 0
     for document in documents:
-        for record in [document] if is_record(document) else _records_in(document):
+        records = _rows_of_columns(document)
+        if records is None:
+            records = [document] if is_record(document) else _records_in(document)
+        for record in records:
             number += 1
             yield f"{file}:{number}", record
 
@@ -255,10 +258,35 @@ def _records_in(document: Any) -> list[Any]:
     """
     if not isinstance(document, dict):
         return document if isinstance(document, list) else [document]
-    if document and all(key.isdecimal() and isinstance(document[key], dict) for key in document):
+    if _is_by_number(document) and all(isinstance(value, dict) for value in document.values()):
         return [{"index": key, **record} for key, record in document.items()]
     lists = [value for value in document.values() if _is_list_of_objects(value)]
     return lists[0] if len(lists) == 1 else [document]
+
+
+def _rows_of_columns(document: Any) -> list[dict[str, Any]] | None:
+    """Return the records of a document that has columns, as pandas writes; None for another one.
+
+    A column is a list or an object by row, or there are the lists `columns` and `data`.
+    """
+    if not isinstance(document, dict) or not document:
+        return None
+    names, rows = document.get("columns"), document.get("data")
+    if isinstance(names, list) and isinstance(rows, list):
+        if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+            return None
+        return [dict(zip(map(str, names), row, strict=True)) for row in rows]
+    columns = [
+        [*column.values()] if _is_by_number(column) else column for column in document.values()
+    ]
+    sizes = {len(column) if isinstance(column, list) else 0 for column in columns}
+    if len(columns) == 1 or len(sizes) > 1 or sizes == {0}:
+        return None
+    return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _is_by_number(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(key.isdecimal() for key in value)
 
 
 def _is_list_of_objects(value: Any) -> bool:

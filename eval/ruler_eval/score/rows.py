@@ -380,7 +380,8 @@ def scores_of_lines(
 ) -> dict[str, ConfigScores]:
     """Return the scored answers in a results.json and its rows.parquet, by configuration.
 
-    Their rows have only `index` and `outputs`. `release` is the one they were scored on.
+    Partial results have no missing rows. The rows have only `index` and `outputs`. `release` is the
+    one they were scored on.
     """
     rules = ScoringRules(
         compat=results["rules"]["compat"],
@@ -391,6 +392,8 @@ def scores_of_lines(
     )
     rows: dict[str, dict[int, list[RowScore]]] = {name: {} for name in results["configurations"]}
     for place, (name, index) in enumerate(zip(lines["config"], lines["index"], strict=True)):
+        if rules.partial and lines["state"][place] == "missing":
+            continue
         sample = lines["sample"][place]
         samples = rows[name].setdefault(index, [])
         if sample is None and samples:

@@ -490,12 +490,14 @@ class Source:
         or not the one of --config or --length.
         """
         key = config, task, length, languages
-        if any(isinstance(fact, list | dict) for fact in key):
+        try:
+            is_new = key not in self._configs
+        except TypeError as error:  # a list or an object has no hash
             raise RulerError(
                 f"'{self.file}' has a list or an object as the name of a configuration: write a "
                 "record for each answer, such as pandas' to_json(orient='records') does."
-            )
-        if key not in self._configs:
+            ) from error
+        if is_new:
             name = self._config(config, task, length, languages)
             parsed = None
             with suppress(RulerError):  # an unknown name, which is refused later

@@ -253,6 +253,7 @@ def test_a_stopped_run_has_no_intervals_that_are_not_valid(base, tmp_path):
     assert f"stopped this run after {rows} of {ROWS} rows" in rescored["notes"][0]
     assert {cell["interval"] for cell in rescored["configurations"].values()} == {None}
     assert '"interval": [' not in json.dumps(rescored["summary"])
+    assert "missing" not in ruler_output("errors", run)  # the rows that it left out are no errors
     for arguments in ([], ["--max-drop", 20], ["--max-drop", 1]):
         error = ruler_error("compare", base, run, *arguments)
         assert "no interval of a comparison is valid" in error

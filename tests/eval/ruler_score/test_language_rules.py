@@ -67,6 +67,9 @@ def written(answer: str, language: str) -> list[str]:
     marked = ("**{}**", "*{}*.", "`{}`", "({})", "- {}", "1. {}\n2. {}", "{}\n", "\\boxed{{{}}}")
     tags = (
         "{}<|eot_id|>",
+        "{}</s>",
+        "{}[/INST]",
+        "{}<br/>",
         f"<{tag}>{{}}</{tag}>",
         "<answer> **{}** </answer>",
         f"{tag}: {{}}",
@@ -217,6 +220,15 @@ def test_a_number_may_have_the_separators_of_the_language(language):
         for answer in grouped(separator, language):
             row = score_row(answer, ["1234567", "7654321"], "niah_multivalue", language)
             assert (row.score, row.found) == (1, 2), answer
+
+
+@EVERY
+@pytest.mark.parametrize("sign", ["№", "№ ", "nº ", "N.º ", "n° ", "#", "Nr. "])
+def test_a_sign_for_number_is_not_the_word_no(language, sign):
+    row = score_row(f"{sign}1234567", ["1234567"], "niah_single", language)
+    assert row.score == 1
+    none = LANGUAGES[language].none[0]
+    assert score_row(f"{sign}1234567", [none], "niah_none", language).score == 0
 
 
 @pytest.mark.parametrize(

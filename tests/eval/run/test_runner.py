@@ -31,7 +31,7 @@ from ruler_eval.run.oracle import Oracle
 from ruler_eval.run.plan import read_rows
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
 from tests.eval.run import small_release
@@ -478,9 +478,12 @@ def test_a_run_that_answered_some_rows_continues_with_the_others(tmp_path):
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     options = RunOptions(root, configs="all_4k", backend="oracle", out=tmp_path / "RUN")
     first = {"vt_4k": [7, 3], "qa_1_4k": [24]}
+    records: list[Record] = []
     with OpenRun(options) as open_run:
+        open_run.on_record = records.append
         open_run.answer(first)
         assert dict(open_run.finish(first).total) == {"stop": 3}
+    assert [*Records(options.out).read()] == records
     assert "ended" in sessions(options.out)[0]
     with OpenRun(options) as open_run:
         open_run.answer(first)

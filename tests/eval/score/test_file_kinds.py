@@ -58,6 +58,13 @@ TEXTS = {
     "list.jsonl": json.dumps(ROWS),
     "list_of_lines.json": "[\n" + ",\n".join(json.dumps(row) for row in ROWS) + "\n]",
     "document.json": json.dumps({"model": "m", "data": ROWS}),
+    "columns.json": json.dumps({name: [row[name] for row in ROWS] for name in ROWS[0]}),
+    "columns_by_number.json": json.dumps(
+        {name: {str(number): row[name] for number, row in enumerate(ROWS)} for name in ROWS[0]}
+    ),
+    "columns_and_data.json": json.dumps(
+        {"columns": [*ROWS[0]], "index": [0, 1, 2], "data": [[*row.values()] for row in ROWS]}
+    ),
     "documents.json": "\n".join(json.dumps(row, indent=2) for row in ROWS),
     "numbered.json": json.dumps({str(row["index"]): row for row in ROWS}, indent=2),
     "numbered.jsonl": json.dumps({str(row["index"]): row for row in ROWS}),

@@ -43,10 +43,16 @@ def test_a_printed_null_is_not_an_error_and_not_reasoning(null, tmp_path):
     assert read(path).rows[0].failed
 
 
-def test_a_table_of_columns_is_refused_with_the_form_to_write(tmp_path):
+def test_columns_in_a_line_are_refused_with_the_form_to_write(tmp_path):
+    """A document of columns is read, but a record has one configuration."""
     columns = {"config": ["vt_4k"] * 2, "index": [0, 1], "prediction": ["a", "b"]}
     with pytest.raises(RulerError, match="write a record for each answer"):
-        read(write_lines(tmp_path / "a.json", columns))
+        read(write_lines(tmp_path / "a.jsonl", columns, columns))
+    path = write_lines(tmp_path / "a.json", columns)
+    assert [(row.config, row.index, row.text) for row in read(path).rows] == [
+        ("vt_4k", 0, "a"),
+        ("vt_4k", 1, "b"),
+    ]
 
 
 def test_a_file_of_scores_is_called_so(tmp_path):
