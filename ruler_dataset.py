@@ -34,7 +34,11 @@ MAX_NAMED = 5  # missing configurations that an error lists
 
 
 def files_of(
-    config: str, manifest: Manifest, tokenizer: str | None = None, partly: bool = False
+    config: str,
+    manifest: Manifest,
+    tokenizer: str | None = None,
+    partly: bool = False,
+    where: str | Path = "DIR",
 ) -> list[str]:
     """Return the Parquet files of a configuration, relative to the release, in task order.
 
@@ -45,11 +49,12 @@ def files_of(
         tokenizer: The tokenizer of a name without a suffix: `("vt_4k", …, "qwen2.5")` is
             `vt_4k_qwen2.5`.
         partly: Return those files of a group that the release has, instead of raising an error.
+        where: The folder or repository of the release, for an error.
 
     Raises RulerError if the release does not have the configuration, or if its name has the suffix
     of another tokenizer.
     """
-    names = Names.from_manifest(manifest)
+    names = Names.from_manifest(manifest, where)
     tasks = names.configs(config, manifest["tokenizers"], tokenizer)
     paths = [task.path for task in tasks if task.path in manifest["files"]]
     if len(paths) == len(tasks) or (partly and paths):
@@ -65,7 +70,7 @@ def files_of(
     else:
         similar = difflib.get_close_matches(name, names.available(manifest), n=1)
         reason = f". Did you mean '{similar[0]}'?" if similar else "."
-    raise RulerError(f"This release has no '{name}'{reason} To list what it has: ruler list DIR")
+    raise RulerError(f"This release has no '{name}'{reason} To list what it has: {names.see}")
 
 
 def load(
@@ -92,7 +97,7 @@ def load(
     if Path(root_or_repo).is_dir() and revision is not None:
         raise RulerError(f"'{root_or_repo}' is a folder: a revision is for a Hub repository.")
     manifest, path_of = _open(root_or_repo, revision)
-    names = files_of(config, manifest, tokenizer)
+    names = files_of(config, manifest, tokenizer, where=root_or_repo)
     paths = [path_of(name) for name in names]
     check_files(paths, names, manifest["files"], verify)
     files = {SPLIT: [glob.escape(str(path)) for path in paths]}  # names, not patterns

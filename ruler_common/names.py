@@ -17,11 +17,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.manifest_fields import FileEntry, Manifest
-from ruler_common.text import printable
+from ruler_common.text import command_line, printable
 
 SPLIT = "test"
 DEFAULT_TOKENIZER = "tekken"
@@ -305,6 +306,8 @@ class Names:
     languages: tuple[str, ...] = LANGUAGES
     # Of the release whose names these are; its configurations are suggested for a wrong name
     manifest: Manifest | None = field(default=None, repr=False, compare=False)
+    # The command that lists the names, for the error about a wrong one
+    see: str = field(default="ruler build --help", repr=False, compare=False)
 
     @classmethod
     def standard(cls, dataset: str) -> Names:
@@ -313,18 +316,23 @@ class Names:
         return cls(dataset, TASKS[dataset], GROUPS[dataset])
 
     @classmethod
-    def from_manifest(cls, manifest: Manifest) -> Names:
-        """Return the names in a release's manifest."""
+    def from_manifest(cls, manifest: Manifest, where: str | Path = "DIR") -> Names:
+        """Return the names in the manifest of a release, which an error calls `where`."""
         languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))
         return cls(
-            manifest["dataset"], tuple(manifest["tasks"]), manifest["groups"], languages, manifest
+            manifest["dataset"],
+            tuple(manifest["tasks"]),
+            manifest["groups"],
+            languages,
+            manifest,
+            command_line("ruler", "list", where),
         )
 
     def expand(self, name: str) -> Sequence[str]:
         """Return the tasks of a group, or the task itself."""
         if name in self.groups:
             return self.groups[name]
-        return (check_name("task", name, [*self.tasks, *self.groups], "ruler build --help"),)
+        return (check_name("task", name, [*self.tasks, *self.groups], self.see),)
 
     def whole_groups(self, configs: Iterable[Config]) -> list[tuple[Config, list[Config]]]:
         """Return each complete group as a configuration, with the configurations of its tasks.

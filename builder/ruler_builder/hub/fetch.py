@@ -98,21 +98,16 @@ def _asked_files(
     repo: str, manifest: Manifest, configs: list[str], tokenizers: list[str]
 ) -> list[str]:
     """Return the paths of the named configurations, in the order of the manifest."""
-    see = f"ruler list {repo}"
     for name in tokenizers:
-        check_name("tokenizer", name, manifest["tokenizers"], see)
+        check_name("tokenizer", name, manifest["tokenizers"], f"ruler list {repo}")
     files = manifest["files"]
     if not configs:
         return [p for p, e in files.items() if not tokenizers or e["tokenizer"] in tokenizers]
     asked: set[str] = set()
     chosen: list[str | None] = [*tokenizers] or [None]
-    try:
-        for config in configs:
-            for tokenizer in chosen:
-                asked.update(files_of(config, manifest, tokenizer))
-    except RulerError as error:  # its remedy is for a folder, or for a build
-        message = str(error).replace("ruler list DIR", see).replace("ruler build --help", see)
-        raise RulerError(message) from error
+    for config in configs:
+        for tokenizer in chosen:
+            asked.update(files_of(config, manifest, tokenizer, where=repo))
     return [path for path in files if path in asked]
 
 

@@ -3,7 +3,7 @@
     croissant(facts, "org/ruler")   # Croissant 1.1: files with digests, columns, sources
 
 The Hub's own description stops at 100 configurations and has no digests. What every release says
-stands in dataset_cards/croissant.toml, the rest comes from the manifest.
+is written in dataset_cards/croissant.toml, the rest comes from the manifest.
 https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
 """
 
