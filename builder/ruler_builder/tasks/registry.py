@@ -220,7 +220,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     dataset = check_name("dataset", table.get("dataset", "ruler"), TASKS, str(path))
     tasks = table.get("tasks", {})
     if "extends" in table:
-        check_name("suite to extend", table["extends"], (dataset,), str(path))
+        check_name("suite to extend", table["extends"], (dataset,), "docs/build.md")
         tasks = {**read_toml(SUITES / f"{dataset}.toml")["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
@@ -270,7 +270,10 @@ def _make_suite(
     families, family_of, params = {}, {}, {}
     for task, table in tasks.items():
         if "family" not in table:
-            raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
+            raise RulerError(
+                f"Task '{task}' names no family: add family = \"niah\", for example. A task that "
+                "`extends` brought is replaced as a whole."
+            )
         family_of[task] = check_name("family", str(table["family"]), families_of_dataset, see)
     used = {*family_of.values(), *wording}
     for table in read_toml(SUITES / f"{dataset}.toml")["tasks"].values():
