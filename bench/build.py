@@ -1,29 +1,30 @@
-"""Measure the time and memory of building and verifying a release, in units of T.
-
-T is the time in which the tokenizer's library tokenizes the built text once, in one thread. All
-times are CPU times of one run, so that the ratios hold on a busy machine; only two workers are
-timed by the clock. Memory is the peak of the largest process. Tokens are counted by gigatoken, the
-extra `fast`.
+"""Measure building and verifying a release, in units of T: `python -m bench.build`.
 
     RULER_MIRROR=… python -m bench.build --tokenizer cl100k_base --samples 100
+    python -m bench.build --sources embedded --lengths 4k --samples 20       # without a mirror
 
-Without a mirror: --tokenizer tekken --sources embedded. Bounds, for 13 tasks at 128k and 500 rows
-(--samples 500 --every 10; every build pays 4 s to start and to read HotpotQA): building at most
-0.25 T for cl100k_base and 0.06 T for qwen2.5, two workers at least 1.7 times one, verifying at
-most twice the building, 1.5 GB a process (3 GB at 1m), an essay file of 500 rows at most 15 MB. For
-the 26 languages of oneruler at 128k with a Hugging Face tokenizer: building at most 1.0 T, 1.5 GB:
+T is the CPU time in which the tokenizer's library tokenizes the built text once, in one thread; all
+other times are CPU times of the same run too, so that the ratios hold on a busy machine. Only two
+workers are timed by the clock. Memory is the peak of all processes of a command together. The seed
+is not 0, so that `ruler verify` has to build the rows again. Tokens are counted by gigatoken, the
+extra `fast`.
 
-    … --suite oneruler --tokenizer qwen2.5 --samples 50 --every 10 --build-only
+Bounds, for 13 tasks at 128k and 500 rows (--samples 500 --every 10; every build pays 3 s to start
+and to read HotpotQA): building at most 0.25 T for cl100k_base and 0.06 T for qwen2.5, two workers
+at least 1.7 times one, verifying at most 1.2 times the building, 1.5 GB a process (3 GB at 1m), an
+essay file of 500 rows at most 15 MB. For the 26 languages of oneruler at 128k with a Hugging Face
+tokenizer (--suite oneruler --tokenizer qwen2.5 --samples 50): building at most 1.0 T, 1.5 GB.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
+import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -33,106 +34,109 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pyarrow.parquet as pq
 
 from ruler_builder.pinned import Store
-from ruler_builder.release.folder import rows_of, write_rows
+from ruler_builder.release.folder import rows_of
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
-from ruler_common.names import parse_length
 from tests.in_process import ruler_command
 
+INTERVAL = 0.25  # seconds between two measurements of the memory
 
-class Timed(NamedTuple):
-    """CPU and wall-clock seconds, and the peak memory of the largest process in GB."""
 
-    processor: float
+class Took(NamedTuple):
+    """CPU and wall-clock seconds, and the peak memory of all processes together in GB."""
+
+    cpu: float
     clock: float
     memory: float
 
 
-def timed(*arguments: str) -> Timed:
-    """Run a `ruler` command and time it."""
-    command = ["/usr/bin/time", "-v", *ruler_command(*arguments)]
-    start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    clock = time.perf_counter() - start
-    if done.returncode:
-        sys.exit(done.stdout + done.stderr)
-    (peak,) = re.findall(r"Maximum resident set size \(kbytes\): (\d+)", done.stderr)
-    spent = re.findall(r"(?:User|System) time \(seconds\): ([\d.]+)", done.stderr)
-    return Timed(sum(map(float, spent)), clock, int(peak) / 1e6)
+def memory_of(group: int) -> int:
+    """Return the memory of a process group in bytes, shared pages counted once."""
+    total = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(process.name)) == group:
+                text = (process / "smaps_rollup").read_text()
+                total += 1024 * int(text.partition("\nPss:")[2].split()[0])
+        except (OSError, IndexError, ValueError):  # it has ended
+            continue
+    return total
 
 
-def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
-    """Return the seconds that writing and compressing the rows takes."""
-    seconds = 0.0
-    for path, entry in read_manifest(root)["files"].items():
-        rows = list(rows_of(pq.ParquetFile(root / path)))
-        start = time.process_time()
-        write_rows(folder / path, rows, entry["max_length"], level.get(entry["task"], 9))
-        seconds += time.process_time() - start
+def measure(*arguments: object) -> Took:
+    """Run a `ruler` command, and return what it took."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = ruler_command(*arguments)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    ended, peak = threading.Event(), 0
+    with subprocess.Popen(command, start_new_session=True, **quiet) as process:
+
+        def watch() -> None:
+            nonlocal peak
+            while not ended.wait(INTERVAL):
+                peak = max(peak, memory_of(process.pid))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        code = process.wait()
+        ended.set()
+        watcher.join()
+    if code:
+        sys.exit(f"Exit code {code}: {' '.join(command)}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Took(cpu, time.perf_counter() - started, peak / 1e9)
+
+
+def tokenize(root: Path, tokenizer: str, every: int) -> float:
+    """Return T for a release, by tokenizing every N-th row."""
+    counter, seconds = load_counter(tokenizer, Store()), 0.0
+    for path in read_manifest(root)["files"]:
+        texts = [
+            row["input"] + row["answer_prefix"] for row in rows_of(pq.ParquetFile(root / path))
+        ]
+        started = time.process_time()
+        for text in texts[::every]:
+            counter.count(text)
+        seconds += (time.process_time() - started) * len(texts) / len(texts[::every])
     return seconds
 
 
 def main() -> None:
-    """Measure and print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tokenizer", default="cl100k_base")
-    parser.add_argument("--length", default="128k")
-    parser.add_argument("--samples", type=int, default=100)
-    parser.add_argument("--sources", default="")
-    parser.add_argument("--tasks", default="all")
     parser.add_argument("--suite", default="ruler")
-    parser.add_argument("--languages", default="all")
-    parser.add_argument("--every", type=int, default=1, help="use every N-th row only")
-    parser.add_argument("--build-only", action="store_true", help="neither two workers nor verify")
-    parser.add_argument("--one-worker", action="store_true", help="do not time two workers")
-    options = parser.parse_args()
-    counter = load_counter(options.tokenizer, Store(None))
-    how = ["--sources", options.sources] if options.sources else []
-    how += ["--tokenizer", options.tokenizer, "--lengths", options.length]
-    how += ["--samples", str(options.samples), "--tasks", options.tasks]
-    if options.suite == "oneruler":
-        how += ["--suite", "oneruler", "--languages", options.languages]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        single = timed("build", str(folder / "one"), *how)
-        if not (options.build_only or options.one_worker):
-            double = timed("build", str(folder / "two"), *how, "--workers", "2")
-        t, megabytes = 0.0, 0.0
-        manifest = read_manifest(folder / "one")
-        for path in manifest["files"]:
-            rows = rows_of(pq.ParquetFile(folder / "one" / path))
-            texts = [row["input"] + row["answer_prefix"] for row in rows]
-            megabytes += sum(map(len, texts)) / 1e6
-            start = time.process_time()
-            for text in texts[:: options.every]:
-                counter.count(text)
-            seconds = time.process_time() - start
-            t += seconds * len(texts) / len(texts[:: options.every])
-        others = dict.fromkeys(("cwe", "fwe", "qa_1", "qa_2", "cwe_easy", "cwe_hard"), 5)
-        floor_seconds = floor(folder / "one", folder / "floor", others)
-        if not options.build_only:
-            checked = timed("verify", str(folder / "one"))
-        essays = max(
-            (
-                entry["bytes"] / entry["rows"]
-                for entry in manifest["files"].values()
-                if manifest["tasks"][entry["task"]].get("haystack") == "essay"
-            ),
-            default=0.0,
+    parser.add_argument("--tokenizer", default="tekken")
+    parser.add_argument("--lengths", default="128k")
+    parser.add_argument("--samples", default="100")
+    parser.add_argument("--tasks", default="all")
+    parser.add_argument("--languages", default="default")
+    parser.add_argument("--sources", default="canonical")
+    parser.add_argument("--every", type=int, default=1, help="tokenize every N-th row only")
+    options = vars(parser.parse_args())
+    every = options.pop("every")
+    flags = ["--seed", "7"]
+    for name, value in options.items():
+        flags += [f"--{name}", value]
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "one"
+        one = measure("build", root, *flags, "--workers", 1)
+        two = measure("build", Path(folder) / "two", *flags, "--workers", 2)
+        verified = measure("verify", root, "--workers", 1)
+        audited = measure("verify", root, "--workers", 1, "--audit")
+        t = tokenize(root, options["tokenizer"], every)
+        manifest = read_manifest(root)
+    essays = [0.0]
+    for entry in manifest["files"].values():
+        if manifest["tasks"][entry["task"]].get("haystack") == "essay":
+            essays.append(500 * entry["bytes"] / entry["rows"] / 1e6)
+    print(f"{len(manifest['files'])} files, T is {t:.1f} s")
+    for name, took in (("build", one), ("verify", verified), ("verify --audit", audited)):
+        print(
+            f"{name:14} {took.cpu:7.1f} s of CPU, {took.cpu / t:6.2f} T, {took.cpu / one.cpu:5.2f} "
+            f"builds, {took.memory:5.2f} GB"
         )
-    tokens, files = parse_length(options.length, options.suite), len(manifest["files"])
-    print(f"{options.tokenizer}, {files} files x {options.samples} rows x {tokens} tokens")
-    print(f"  T                       {t:8.1f} s   ({megabytes:.0f} MB of text)")
-    print(f"  build, one worker       {single.processor / t:8.2f} T   peak {single.memory:.2f} GB")
-    print(f"  floor: write, compress  {floor_seconds / t:8.2f} T")
-    if not (options.build_only or options.one_worker):
-        print(f"  two workers             {single.clock / double.clock:8.2f} times as fast")
-    if not options.build_only:
-        builds = checked.processor / single.processor
-        print(f"  verify, one worker      {checked.processor / t:8.2f} T   {builds:.2f} builds")
-        print(f"  verify, peak            {checked.memory:8.2f} GB")
-    if essays:
-        print(f"  largest essay file      {500 * essays / 1e6:8.1f} MB for 500 rows")
+    print(f"two workers are {one.clock / two.clock:.2f} times as fast, {two.memory:.2f} GB")
+    print(f"the largest essay file has {max(essays):.1f} MB for 500 rows")
 
 
 if __name__ == "__main__":

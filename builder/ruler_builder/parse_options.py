@@ -25,6 +25,7 @@ from ruler_common.names import LANGUAGES, check_name
 
 CROSSED = ("en", "ko", "pl")
 """The languages that the paper crosses, in all six directions."""
+_LANGUAGES_SEE = "ruler build --help; a language beyond the 26 needs --language-folder"
 
 
 def parse_sources_option(
@@ -32,12 +33,12 @@ def parse_sources_option(
 ) -> SourceChoice:
     """Parse `--sources`: `embedded` or `canonical` for all sources, or `NAME=embedded` for one.
 
-    Later words win; `NAME=canonical` after `embedded` keeps the published file of one source.
-    Raises RulerError for an unknown word, and for a mix of embedded and published texts of
-    ONERULER.
+    A word may be several, with commas. Later ones win; `NAME=canonical` after `embedded` keeps the
+    published file of one source. Raises RulerError for an unknown word, and for a mix of embedded
+    and published texts of ONERULER.
     """
     embedded: set[str] = set()
-    for word in words:
+    for word in [part for words_of_flag in words for part in words_of_flag.split(",")]:
         name, equals, variant = word.rpartition("=")
         check_name("kind of source", variant, (CANONICAL, EMBEDDED), LISTED_BY)
         names = {check_name("source", name, registry(), LISTED_BY)} if equals else {*registry()}
@@ -95,7 +96,7 @@ def language_pairs(
             if skip_restricted and file.book["restricted"]:
                 closed.add(code)
     if instruction is not None:
-        check_name("language", instruction, (*LANGUAGES, *custom), "ruler build --help")
+        check_name("language", instruction, (*LANGUAGES, *custom), _LANGUAGES_SEE)
     pairs: dict[Pair, None] = {}
     for name in names:
         pairs |= dict.fromkeys(_pairs_of(name.strip(), instruction, custom))
@@ -126,7 +127,7 @@ def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list
     if len(codes) == 1:
         names += ["all", "default"]
     for code in codes:
-        check_name("language", code, names, "ruler build --help")
+        check_name("language", code, names, _LANGUAGES_SEE)
     if len(codes) > 2 or (len(codes) == 2 and instruction):
         raise RulerError(
             f"'{name}' is not a language: write pl, or en-ko for text in English with instructions "

@@ -151,7 +151,7 @@ def _download(file: Pinned, target: Path, progress: bool) -> None:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = cache_dir() / "unfinished"
-    reasons = []
+    tried = []
     with FileLock(cache_dir() / ".download.lock"):
         if target.is_file() and sha256_of(target) == file.sha256:
             return  # another process has just downloaded it
@@ -165,16 +165,16 @@ def _download(file: Pinned, target: Path, progress: bool) -> None:
                 else:
                     _download_url(origin, part, file, progress)
             except RulerError as error:
-                reasons.append(str(error))
+                tried.append(f"{origin} ({error})")
             else:
                 os.replace(part, target)
                 return
             finally:
                 shutil.rmtree(unfinished)
-    why = f" [{'; '.join(reasons)}]" if reasons else ""
+    damaged = f"'{target}' is damaged. " if target.is_file() else ""
     raise RulerError(
-        f"Cannot download '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from "
-        f"{' or '.join(file.origins) or 'the network'}{why}. Download it by hand to "
+        f"{damaged}Cannot download '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from "
+        f"{' or from '.join(tried) or 'anywhere'}. Download it by hand to "
         f"DIR/{file.path}, then pass --mirror DIR or set RULER_MIRROR=DIR."
     )
 
@@ -214,9 +214,9 @@ def _download_url(url: str, part: Path, file: Pinned, progress: bool) -> None:
     except requests.RequestException as error:
         reply = error.response
         reason = type(error).__name__ if reply is None else f"HTTP {reply.status_code}"
-        raise RulerError(f"{url}: {reason}") from error
+        raise RulerError(reason) from error
     except ValueError as error:
-        raise RulerError(f"{url}: its sha256 differs; the download was deleted") from error
+        raise RulerError("its sha256 differs; the download was deleted") from error
     part.chmod(0o644)  # pooch makes it readable only by its owner, but a cache may be shared
 
 

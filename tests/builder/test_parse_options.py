@@ -59,9 +59,9 @@ def test_an_invalid_language_is_refused(name, instruction, message):
 # ---- --sources -----------------------------------------------------------------------------------
 
 
-def test_a_later_choice_overrides_an_earlier_one():
-    choice = parse_sources_option(["embedded", "squad=canonical"])
-    assert choice.embedded == registry().keys() - {"squad"}
+@pytest.mark.parametrize("words", [["embedded", "squad=canonical"], ["embedded,squad=canonical"]])
+def test_a_later_choice_overrides_an_earlier_one(words):
+    assert parse_sources_option(words).embedded == registry().keys() - {"squad"}
 
 
 @pytest.mark.parametrize(

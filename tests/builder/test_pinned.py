@@ -172,6 +172,21 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(cache, file):
     assert (cache / PATH).read_bytes() == TEXT
 
 
+def test_a_damaged_file_in_the_cache_is_named_if_it_cannot_be_downloaded(cache, server):
+    path = put(cache, CHANGED)
+    with pytest.raises(RulerError) as refusal:
+        Store().read(pinned(CLOSED))
+    assert str(refusal.value).startswith(f"'{path}' is damaged. Cannot download '{PATH}' (")
+
+
+def test_each_place_that_failed_is_named_once_with_its_reason(server, file):
+    server.status = 404
+    with pytest.raises(RulerError) as refusal:
+        Store().read(pinned(CLOSED, *file.urls))
+    places = f"from {CLOSED} (ConnectionError) or from {file.urls[0]} (HTTP 404). Download it"
+    assert places in str(refusal.value)
+
+
 @pytest.mark.parametrize("text", [TEXT[:-1] + b"X", TEXT + b"more", b"<html>Moved</html>"])
 def test_a_wrong_download_is_deleted(cache, server, file, text):
     server.text = text

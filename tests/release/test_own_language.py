@@ -120,9 +120,10 @@ def test_without_its_folder_the_rows_are_not_rebuilt(done):
     printed = in_process.ruler(*rebuild, "--languages", "tr", cwd=done[0])
     assert printed.code == 2
     assert "Unknown language 'tr'" in printed.stderr
+    assert "a language beyond the 26 needs --language-folder" in printed.stderr
 
 
-def test_another_folder_of_the_same_code_is_named(done, copy):
+def test_another_folder_of_the_same_code_is_named(done, copy, tmp_path):
     change(copy / "book.txt", "mektup", "telgraf")
     change(copy / "language.toml", '"hiç" =', '"hiçte" =')
     report = ruler.verify(done[0] / "turkish", language_folders=copy)
@@ -130,11 +131,13 @@ def test_another_folder_of_the_same_code_is_named(done, copy):
     assert not report.ok
     assert any("book-tr" in str(what) for what in result)
     assert any("facts" in str(what) for what in result)
+    wanted = {"suite": "oneruler", "lengths": "8k", "samples": 2, "sources": "embedded"}
     with pytest.raises(RulerError, match="made with another 'book-tr' among its sources"):
-        ruler.build(
-            done[0] / "turkish", suite="oneruler", lengths="8k", samples=2, sources="embedded",
-            language_folders=copy, tasks="niah_single",
-        )  # fmt: skip
+        ruler.build(done[0] / "turkish", **wanted, language_folders=copy, tasks="niah_single")
+    made = tmp_path / "made"
+    ruler.build(made, **wanted, language_folders=FOLDER, languages="tr", tasks="niah_single")
+    with pytest.raises(RulerError, match=f"made with another '{copy}/book.txt': restore that file"):
+        ruler.build(made, **wanted, language_folders=copy, languages="tr", tasks="niah_single")
 
 
 def test_its_letters_fold_as_it_writes_them():
@@ -248,6 +251,11 @@ def test_the_metric_names_rules_of_another_form(rules):
 def test_two_folders_of_one_code_are_named():
     with pytest.raises(RulerError, match="describe the same language, 'tr': give one of them"):
         language_folders([FOLDER, FOLDER])
+
+
+def test_a_folder_that_does_not_exist_is_named():
+    with pytest.raises(RulerError, match="There is no folder 'nowhere'"):
+        language_folders([Path("nowhere")])
 
 
 @pytest.mark.parametrize("name", FILES.values())

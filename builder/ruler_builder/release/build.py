@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 
 # ---- The plan ------------------------------------------------------------------------------------
 
-# Measured on the builds in bench/RELEASE.md, with the extra `fast`. Texts of other languages or
+# Measured on the builds in builder/RELEASE.md, with the extra `fast`. Texts of other languages or
 # sources may differ by half.
 _BYTES = {"ruler": 0.34, "oneruler": 0.18}  # per token; ONERULER's rows share their books
 _SECONDS_OF_ROW = 0.0025
@@ -234,12 +234,17 @@ def _refuse_other_sources(
         specs[job.config.tokenizer] = job.tokenizer
     for name in names:
         made_of, asked = manifest["sources"].get(name), sources.file(name)
-        if made_of and made_of["sha256"] != asked.file.sha256:
+        if made_of is None or made_of["sha256"] == asked.file.sha256:
+            continue
+        if made_of["variant"] == asked.variant:
             raise RulerError(
-                f"'{root}' was made with another '{name}' among its sources "
-                f"({made_of['variant']}, not {asked.variant}). Give the same --sources, or a new "
-                "folder."
+                f"'{root}' was made with another '{asked.path}': restore that file, or build into "
+                "a new folder."
             )
+        raise RulerError(
+            f"'{root}' was made with another '{name}' among its sources ({made_of['variant']}, not "
+            f"{asked.variant}). Give the same --sources, or a new folder."
+        )
     for name, spec in specs.items():
         if not is_same_tokenizer(spec, manifest["tokenizers"][name], sources.store):
             raise RulerError(

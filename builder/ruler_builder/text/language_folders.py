@@ -99,6 +99,8 @@ def describe(data: bytes, where: str | Path) -> LanguageDescription:
 
 def _sources_in(folder: Path) -> dict[str, SourceFile]:
     """Return the sources in the folder of a language. Raises RulerError for what is wrong."""
+    if not folder.is_dir():
+        raise RulerError(f"There is no folder '{folder}': correct --language-folder.")
     if missing := [name for name in FILES.values() if not (folder / name).is_file()]:
         raise RulerError(
             f"'{folder}' is not the folder of a language: it has no {missing[0]}. "

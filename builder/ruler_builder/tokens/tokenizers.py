@@ -51,6 +51,8 @@ def split_spec(spec: str) -> tuple[str, str]:
         see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
         return check_name("tokenizer", spec, named(), see), spec
     check_new_name("tokenizer", name)
+    if not location:
+        raise RulerError(f"'{spec}' names no tokenizer: give {name}=hf:ORG/NAME or {name}=FOLDER.")
     if name.casefold() in {known.casefold() for known in named()}:
         raise RulerError(
             f"'{name}' cannot name a tokenizer, because `ruler tokenizers` lists one of this name: "
@@ -269,9 +271,15 @@ def _auto_tokenizer(
     try:
         tokenizer = auto_tokenizer(location, revision)
     except ValueError as error:
+        if Path(location).is_dir():
+            remedy = "Give the folder of a model that transformers can load."
+        else:
+            remedy = (
+                "If it is gated, accept its licence on the Hub and run 'hf auth login'; without a "
+                "network, give a folder."
+            )
         raise RulerError(
-            f"Cannot load tokenizer '{name}' from '{location}': {error} If it is gated, accept its "
-            "licence on the Hub and run 'hf auth login'; without a network, give a folder."
+            f"Cannot load tokenizer '{name}' from '{location}': {error} {remedy}"
         ) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from bench.release import steps
+from release import steps
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build, plan_build
 from ruler_builder.release.card import eval_yaml, render

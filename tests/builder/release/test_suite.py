@@ -10,6 +10,8 @@ import pytest
 from ruler_builder.tasks.registry import Suite, read_suite
 from ruler_common.errors import RulerError
 from tests.builder.tasks.row_reading import custom_task, task_of
+from tests.in_process import ruler_output
+from tests.project import ROOT
 
 ENOUGH = re.compile(r"give the task max_new_tokens = (\d+) in a custom suite")
 
@@ -44,6 +46,31 @@ def test_a_custom_suite_defines_tasks_and_groups(tmp_path):
         "chains": 3,
         "hops": 2,
     }
+
+
+def test_a_custom_suite_extends_the_suite_of_its_dataset(tmp_path):
+    vt = '[tasks.vt]\nfamily = "variable_tracking"\nchains = 2\nhops = 2\n'
+    niah = '[tasks.niah_words]\nfamily = "niah"\nhaystack = "essay"\nvalue_type = "words"\n'
+    suite, usual = suite_of(tmp_path, f'extends = "ruler"\n{vt}{niah}'), read_suite("ruler")
+    changed = {"vt", "niah_words"}
+    assert list(suite.params) == [*usual.params, "niah_words"]
+    for task in usual.params.keys() - changed:
+        assert suite.params[task] == usual.params[task]
+    assert (suite.described()["vt"]["chains"], suite.described()["vt"]["hops"]) == (2, 2)
+    assert suite.names.expand("niah") == usual.names.expand("niah")
+    assert "niah_words" in suite.names.expand("all")
+
+
+def test_the_suite_in_the_guide_is_built_as_it_says(tmp_path):
+    guide = (ROOT / "docs/build.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(guide.partition("```toml\n")[2].partition("```")[0])
+    command = ("build", "out", "--suite", "mine.toml", "--tasks", "mine,qa_1", "--lengths", "all")
+    printed = ruler_output(
+        *command, "--samples", "1", "--sources", "embedded", "--yes", cwd=tmp_path
+    )
+    for task in ("vt", "niah_words", "qa_1"):
+        assert f"{task}_4k" in printed
+        assert f"{task}_16k" in printed
 
 
 def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
@@ -85,6 +112,8 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
         (custom_task("needle"), "Unknown family 'needle'."),
         ("[tasks.mine]\nkeys = 2", "Task 'mine' names no family: add family ="),
         ("[tasks.mine]\nfamily = 3", "Unknown family '3'."),
+        ('extends = "ruler"\n[tasks.vt]\nhops = 2', "'vt' names no family: add family"),
+        ('extends = "ruler_2024"', "Unknown suite to extend 'ruler_2024'. Did you mean 'ruler'?"),
         ("tasks = 3", "tasks should be a valid dictionary"),
         ("[tasks]\nmine = 3", "tasks.mine should be a valid dictionary"),
         ("", "defines no task: add a table [tasks.NAME]"),

@@ -233,6 +233,7 @@ def test_a_tokenizer_is_given_by_name_or_by_name_and_place(spec, name_and_place)
         ("=folder", "'' cannot name a tokenizer"),
         ("gemma3=folder", "'gemma3' cannot name a tokenizer, because `ruler tokenizers` lists"),
         ("Gemma3=folder", "use another, such as 'my-Gemma3'"),
+        ("mine=", "'mine=' names no tokenizer: give mine=hf:ORG/NAME or mine=FOLDER"),
         ("mine=no/such/folder", "'no/such/folder' is not a folder; a Hub tokenizer is hf:ORG"),
     ],
 )
@@ -250,8 +251,9 @@ def test_a_folder_without_a_tokenizer_or_with_a_damaged_one_is_refused(
     folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "damaged")
     path = folder / "tokenizer.json"
     path.write_text(path.read_text()[:1000])
-    with pytest.raises(RulerError, match="Cannot load tokenizer 'mine'"):
+    with pytest.raises(RulerError, match="Cannot load tokenizer 'mine'") as refusal:
         load_counter(f"mine={folder}", store)
+    assert "gated" not in str(refusal.value)
 
 
 def test_a_changed_byte_in_a_named_tokenizers_file_is_refused(mirror, tmp_path):
