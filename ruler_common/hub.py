@@ -2,6 +2,7 @@
 
 path = hub_file("ORG/ruler", "manifest.json", revision=None)
 tokenizer = auto_tokenizer("Qwen/Qwen2.5-0.5B-Instruct")
+tokenizer = auto_tokenizer("models/Qwen2.5-0.5B-Instruct-Q4_K_M.gguf")
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import errno
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +209,13 @@ TOKENIZER_FILES = (
 """The files of a tokenizer in a model's folder."""
 
 
+def is_gguf(where: str) -> bool:
+    """Return whether a place is a GGUF file, which has the tokenizer of its model."""
+    return where.lower().endswith(".gguf")
+
+
 def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """Load a tokenizer from a folder or the Hub with transformers' AutoTokenizer.
+    """Load a tokenizer from a folder, a GGUF file or the Hub with transformers' AutoTokenizer.
 
     Raises ValueError with the reason if it cannot be loaded, and RulerError without transformers.
     """
@@ -216,7 +223,10 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
         raise missing_packages("tokenizers", "A model's tokenizer") from error
-    if not Path(where).exists():
+    file: dict[str, str] = {}
+    if is_gguf(where):
+        where, file = _gguf_file(where)
+    elif not Path(where).exists():
         try:
             with hub_errors(where):
                 _ask_once(where, TOKENIZER_FILES, revision, "model")
@@ -225,10 +235,23 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
     try:
         # if trust_remote_code is not given, transformers asks on the terminal
         return AutoTokenizer.from_pretrained(
-            where, revision=revision, trust_remote_code=trust_remote_code
+            where, revision=revision, trust_remote_code=trust_remote_code, **file
         )
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise  # a panic of the library in Rust is handled below
         lines = str(error).strip().splitlines()
         raise ValueError(one_line(lines[0] if lines else type(error).__name__) + ".") from error
+
+
+def _gguf_file(where: str) -> tuple[str, dict[str, str]]:
+    """Return the folder of a GGUF file, and the argument of from_pretrained that names the file.
+
+    Raises ValueError if there is no such file, and RulerError without the packages that read it.
+    """
+    path = Path(where).expanduser()
+    if not path.is_file():
+        raise ValueError(f"there is no file '{where}'.")
+    if not (find_spec("gguf") and find_spec("torch")):
+        raise missing_packages("gguf", "The tokenizer in a GGUF file")
+    return str(path.parent), {"gguf_file": path.name}

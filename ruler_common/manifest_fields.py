@@ -94,6 +94,8 @@ class TokenizerEntry(TypedDict):
     backend_sha256: NotRequired[str]
     # The version of tokenizers, which counts for transformers and has its own Unicode tables
     backend_version: NotRequired[str]
+    # The ids that a custom tokenizer gives to texts, by which its files are compared with others
+    ids_sha256: NotRequired[str]
     commit: NotRequired[str]
 
 

@@ -44,7 +44,7 @@ def tokens_by_tokenizer(
 
     Args:
         dataset: A release folder, or a repository on the Hub, ORG/NAME.
-        tokenizers: Names, `NAME=hf:ORG/NAME` or `NAME=FOLDER`, as in `build`.
+        tokenizers: Names, `NAME=hf:ORG/NAME`, `NAME=FOLDER` or `NAME=FILE.gguf`, as in `build`.
         configs: Configurations or groups whose rows have the same tokenizer; `all` means the rows
             of the default tokenizer if there are several.
         lengths: Only rows at these lengths.

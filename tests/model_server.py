@@ -102,7 +102,10 @@ def model_server(
     paths: Mapping[str, Any] | None = None,
     port: int = 0,
 ) -> Iterator[ModelServer]:
-    """Serve completions from `reply`, /v1/models, and the JSON, text or Reply of other `paths`."""
+    """Serve completions from `reply`, /v1/models, and the JSON, text or Reply of other `paths`.
+
+    A function in `paths` takes the body of a request and returns the JSON.
+    """
     lock = Lock()
     tries_of: dict[str, int] = {}
     row_of: dict[str, int] = {}
@@ -121,6 +124,9 @@ def model_server(
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if paths and callable(paths.get(self.path)):
+                self.send(Reply(200, paths[self.path](body)))
+                return
             if not self.path.partition("?")[0].endswith(("/completions", "/generate")):
                 self.do_GET()
                 return

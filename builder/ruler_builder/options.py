@@ -59,7 +59,7 @@ class BuildOptions:
     tokenizers: Annotated[
         Names,
         Option(
-            "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable.",
+            "A name, NAME=hf:ORG/NAME[@REVISION], NAME=FOLDER or NAME=FILE.gguf; repeatable.",
             panel=WHAT,
             flag="--tokenizer",
             repeatable=True,
@@ -170,7 +170,7 @@ class VerifyOptions:
     tokenizers: Annotated[
         Names,
         Option(
-            "Where a custom tokenizer is now: NAME=FOLDER; repeatable.",
+            "Where a custom tokenizer is now: NAME=FOLDER or NAME=FILE.gguf; repeatable.",
             flag="--tokenizer",
             repeatable=True,
         ),

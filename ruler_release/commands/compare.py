@@ -130,7 +130,8 @@ class AnalyzeCommand:
     tokenizers: Annotated[
         tuple[str, ...],
         Option(
-            "A tokenizer for them: NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable.",
+            "A tokenizer for them: NAME, NAME=hf:ORG/NAME, NAME=FOLDER or NAME=FILE.gguf; "
+            "repeatable.",
             flag="--tokenizer",
             repeatable=True,
         ),

@@ -93,7 +93,7 @@ class TokenizersCommand:
     model: Annotated[
         str | None,
         Option(
-            "A folder, a Hub repository (ORG/NAME), or a name such as gpt-4o.",
+            "A folder, a GGUF file, a Hub repository (ORG/NAME), or a name such as gpt-4o.",
             flag="--for",
             metavar="MODEL",
         ),
@@ -186,7 +186,7 @@ def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
         for name, entry in named.items()
     ]
     show(table(["name", "library", "used by models named"], rows, left=(0, 1, 2)))
-    show("For any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
+    show("For any other: --tokenizer NAME=hf:ORG/NAME[@REVISION], NAME=FOLDER or NAME=FILE.gguf")
     show("To see which frozen rows are exact for a model: ruler tokenizers --for MODEL")
 
 
@@ -206,7 +206,12 @@ def show_model_tokenizer(tokenizer: ModelTokenizer) -> None:
     suffix = "" if tokenizer.name == DEFAULT_TOKENIZER else f"_{tokenizer.name}"
     datasets = frozen_datasets(tokenizer.name, DATA_VERSION)
     rows = f"frozen rows such as all_8k{suffix} ({' and '.join(datasets)})"
-    if tokenizer.proved:
+    if tokenizer.by_ids:
+        text = (
+            f"The tokenizer of '{tokenizer.model}' gives the ids of {tokenizer.name} to the "
+            f"project's embedded texts, so its token counts are the same: {rows} are exact for it."
+        )
+    elif tokenizer.proved:
         text = (
             f"'{tokenizer.model}' has the vocabulary, merges and pre-tokenizer of "
             f"{tokenizer.name}, so its token counts are the same: {rows} are exact for it."

@@ -234,7 +234,9 @@ def _identity(value: Any) -> Any:
     identity = {**value}
     for key in _DESCRIPTION:
         identity.pop(key, None)
-    if value.get("sha256"):
+    if value.get("ids_sha256"):  # a folder and a GGUF file may be the same tokenizer
+        identity.pop("sha256", None)
+    if value.get("ids_sha256") or value.get("sha256"):
         identity.pop("backend_sha256", None)
     return identity
 

@@ -262,6 +262,11 @@ class TokenCounter:
     # The library's own counter, if gigatoken counts
     reference: TokenCounter | None = None
 
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text's tokens."""
+        encoded: Any = self.encode(text)
+        return list(getattr(encoded, "ids", encoded))
+
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
         return len(self.encode(text))

@@ -4,20 +4,26 @@
     tokenizer.name, tokenizer.proved      # ("qwen2.5", True): they count alike
 
 Rows fitted under a different tokenizer are too long for the model's window, or do not fill it.
+
+Two tokenizers are the same if their files have the same vocabulary, merges and pre-tokenizer. The
+same tokenizer can be written in several ways, and a GGUF file has only a part of it; then those are
+the same that give the same ids to the project's embedded texts.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ruler_builder.tokens.ids import ids_digest
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.errors import RulerError
 from ruler_common.frozen import read_frozen
-from ruler_common.hub import hub_file, is_repository
+from ruler_common.hub import auto_tokenizer, hub_file, is_gguf, is_repository
 from ruler_common.names import TASKS, Names
 
 _FILE = "tokenizer.json"
@@ -32,8 +38,10 @@ class ModelTokenizer:
     spec: str | None
     # The named tokenizer; None if none counts alike
     name: str | None
-    # Whether its files were compared; otherwise the model's name suggests the tokenizer
+    # Whether its files or ids were compared; otherwise the model's name suggests the tokenizer
     proved: bool
+    # Whether the ids of texts were compared, because no named tokenizer has the same files
+    by_ids: bool = False
     # Why its files were not compared
     reason: str = ""
 
@@ -42,26 +50,28 @@ def find_model_tokenizer(model: str) -> ModelTokenizer:
     """Return the named tokenizer of a model: by its tokenizer's files, else by the model's name.
 
     Args:
-        model: A folder, a Hub repository (ORG/NAME or ORG/NAME@REVISION), or a name such as gpt-4o.
+        model: A folder, a GGUF file, a Hub repository (ORG/NAME or ORG/NAME@REVISION), or a name
+            such as gpt-4o.
 
     Raises:
         RulerError: The tokenizer cannot be read, and the model's name does not suggest one.
     """
     suggested = tokenizer_by_name(model)
-    if Path(model).is_dir():
+    if Path(model).is_dir() or is_gguf(model):
         spec = model
     elif is_repository(model.partition("@")[0]):
         spec = f"hf:{model}"
     elif suggested is None:
         raise RulerError(
-            f"'{model}' is not a folder, a Hub repository (ORG/NAME) or the name of a known model: "
-            "give the folder of its tokenizer."
+            f"'{model}' is not a folder, a GGUF file, a Hub repository (ORG/NAME) or the name of a "
+            "known model: give the folder of its tokenizer."
         )
     else:
         reason = "this name has no tokenizer files."
         return ModelTokenizer(model=model, spec=None, name=suggested, proved=False, reason=reason)
     try:
-        digest = vocabulary_digest(_tokenizer_file(model))
+        described = _described(model)
+        digest = vocabulary_digest(described)
     except RulerError as error:
         if suggested is None:
             raise
@@ -70,6 +80,10 @@ def find_model_tokenizer(model: str) -> ModelTokenizer:
     for name, entry in named().items():
         if entry.get("vocabulary") == digest:
             return ModelTokenizer(model=model, spec=spec, name=name, proved=True)
+    ids = ids_digest_of_json(described)
+    for name, entry in named().items():
+        if entry["ids"] == ids:
+            return ModelTokenizer(model=model, spec=spec, name=name, proved=True, by_ids=True)
     return ModelTokenizer(model=model, spec=spec, name=None, proved=True)
 
 
@@ -89,24 +103,49 @@ def tokenizer_by_name(model: str) -> str | None:
     return suggested
 
 
-def vocabulary_digest(path: Path) -> str:
+def vocabulary_digest(described: Mapping[str, Any]) -> str:
     """Return the sha256 of the parts of a tokenizer.json that decide how many tokens a text has.
 
     They are vocabulary, merges, normalizer and pre-tokenizer. Special tokens are left out, so that
     Qwen3's tokenizer equals Qwen2.5's.
     """
-    try:
-        described: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RulerError(f"'{path}' cannot be read as JSON: {error}.") from error
-    if not isinstance(described, dict) or not isinstance(described.get("model"), dict):
-        raise RulerError(f"'{path}' does not describe a tokenizer: it has no \"model\".")
     model = {key: value for key, value in described["model"].items() if value}
     merges = model.get("merges", [])  # older files write "a b" for ["a", "b"]
     model["merges"] = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     parts = [model, described.get("normalizer"), described.get("pre_tokenizer")]
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def ids_digest_of_json(described: Mapping[str, Any]) -> str | None:
+    """Return the digest of the ids that a tokenizer.json gives; None if they cannot be computed."""
+    try:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(json.dumps(described))
+    except Exception:  # without the package, or of a kind that its version does not know
+        return None
+    tokenizer.no_truncation()
+    return ids_digest(lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def _described(model: str) -> dict[str, Any]:
+    """Return the content of a model's tokenizer.json, or the same of a GGUF file."""
+    if is_gguf(model):
+        try:
+            tokenizer = auto_tokenizer(model)
+        except ValueError as error:
+            raise RulerError(f"Cannot read the tokenizer of '{model}': {error}") from error
+        described: Any = json.loads(tokenizer.backend_tokenizer.to_str())
+        return dict(described)
+    path = _tokenizer_file(model)
+    try:
+        described = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RulerError(f"'{path}' cannot be read as JSON: {error}.") from error
+    if not isinstance(described, dict) or not isinstance(described.get("model"), dict):
+        raise RulerError(f"'{path}' does not describe a tokenizer: it has no \"model\".")
+    return described
 
 
 def _tokenizer_file(model: str) -> Path:

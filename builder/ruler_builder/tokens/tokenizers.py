@@ -3,9 +3,9 @@
     counter = load_counter("tekken", store)
     counter.count("The grass is green.")            # what mistral-common gives: 5
 
-A name means pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
-`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. Only
-the last part of the path of a user's folder is recorded, because the path itself is private.
+A name means pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV`,
+`mine=FOLDER` or `mine=FILE.gguf`, and is what transformers' AutoTokenizer loads. Counts exclude
+special tokens. Only the last part of a user's path is recorded, because the path itself is private.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from ruler_builder.tokens.counting import (
     split_points_of_json,
     split_points_of_pattern,
 )
+from ruler_builder.tokens.ids import ids_digest
 from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
-from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
+from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer, is_gguf
 from ruler_common.manifest import TokenizerEntry
 from ruler_common.names import check_name, check_new_name
 
@@ -48,7 +49,7 @@ def split_spec(spec: str) -> tuple[str, str]:
     """Read `--tokenizer`: a name is (name, name), `mine=hf:ORG/NAME` is (mine, hf:ORG/NAME)."""
     name, equals, location = spec.partition("=")
     if not equals:
-        see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
+        see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME, NAME=FOLDER or NAME=FILE.gguf"
         return check_name("tokenizer", spec, named(), see), spec
     check_new_name("tokenizer", name)
     if not location:
@@ -84,7 +85,7 @@ def known_digests(name: str) -> dict[str, str]:
 
 
 def load_counter(spec: str, store: Store) -> TokenCounter:
-    """Return the counter of a NAME, `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
+    """Return the counter of a NAME, or of NAME=hf:ORG/NAME[@REVISION], NAME=FOLDER, NAME=FILE.gguf.
 
     Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
@@ -120,7 +121,9 @@ def load_counter_from(name: str, folder: str) -> TokenCounter:
 def is_same_tokenizer(spec: str, recorded: TokenizerEntry, store: Store) -> bool:
     """Return whether a spec means the tokenizer of a manifest; it is loaded only if it must be.
 
-    Raises RulerError for a folder without a tokenizer, and if it cannot be loaded.
+    The same files are the same tokenizer, and so are files that give the same ids to texts, such as
+    a folder and a GGUF file of one model. Raises RulerError for a folder without a tokenizer, and
+    if it cannot be loaded.
     """
     name, location = split_spec(spec)
     if name in named():
@@ -128,11 +131,11 @@ def is_same_tokenizer(spec: str, recorded: TokenizerEntry, store: Store) -> bool
     if location.startswith("hf:"):
         if spec == recorded["spec"]:
             return True
-    elif "sha256" in recorded:
-        return recorded["sha256"] == _digests_of_tokenizer(location)
+    elif not is_gguf(location) and recorded.get("sha256") == _digests_of_tokenizer(location):
+        return True
     about = load_counter(spec, store).about
-    if "sha256" in recorded:
-        return about.get("sha256") == recorded["sha256"]
+    if "ids_sha256" in recorded:
+        return about.get("ids_sha256") == recorded["ids_sha256"]
     return about.get("backend_sha256") == recorded.get("backend_sha256")
 
 
@@ -225,7 +228,10 @@ def _about(spec: str, title: str, library: str) -> TokenizerEntry:
 
 
 def _from_transformers(name: str, location: str) -> TokenCounter:
-    """Return the counter of a custom tokenizer in a folder, or on the Hub (`hf:ORG/NAME`)."""
+    """Return the counter of a custom tokenizer in a folder or GGUF file, or on the Hub (`hf:…`).
+
+    The digest of a GGUF file is not recorded: it differs between quantizations of one model.
+    """
     from huggingface_hub import try_to_load_from_cache
 
     title = location if location.startswith("hf:") else Path(location).resolve().name
@@ -237,9 +243,12 @@ def _from_transformers(name: str, location: str) -> TokenCounter:
         if isinstance(config, str):  # the snapshot's folder is named by its commit
             about["commit"] = Path(config).parent.name
             about["sha256"] = _digests(Path(config).parent)
-        return counter
-    about["sha256"] = _digests_of_tokenizer(location)
-    return _auto_tokenizer(name, location, None, about)
+    else:
+        if not is_gguf(location):
+            about["sha256"] = _digests_of_tokenizer(location)
+        counter = _auto_tokenizer(name, location, None, about)
+    about["ids_sha256"] = ids_digest(counter.ids)
+    return counter
 
 
 def _digests_of_tokenizer(location: str) -> dict[str, str]:

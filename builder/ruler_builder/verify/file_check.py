@@ -40,6 +40,7 @@ from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet, release_memory
 from ruler_common.frozen import custom_files, read_frozen
+from ruler_common.hub import is_gguf
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
@@ -158,18 +159,21 @@ class FileChecker:
         folder = recorded["spec"].partition("=")[2]
         if name in self.tokenizer_folders:
             counter = load_counter_from(name, self.tokenizer_folders[name])
-        elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
+        elif folder and not folder.startswith("hf:") and not Path(folder).exists():
+            kind = "file" if is_gguf(folder) else "folder"
             raise RulerError(
-                f"Tokenizer '{name}' was in the folder '{folder}', which is not on this machine. "
-                f"Say where it is: ruler verify {self.root} --tokenizer {name}=FOLDER"
+                f"Tokenizer '{name}' was in the {kind} '{folder}', which is not on this machine. "
+                f"Say where it is: ruler verify {self.root} --tokenizer {name}={kind.upper()}"
             )
         else:
             counter = load_counter(recorded["spec"], store)
         # The backend's digest depends on the version of its library, so it is compared only if
-        # the manifest has no digest of the file.
-        key: Literal["sha256", "backend_sha256"] = "backend_sha256"
+        # the manifest has neither the digest of the files nor that of ids.
+        key: Literal["sha256", "ids_sha256", "backend_sha256"] = "backend_sha256"
         if "sha256" in recorded:
             key = "sha256"
+        elif "ids_sha256" in recorded:
+            key = "ids_sha256"
         if counter.about.get(key) != recorded.get(key):
             raise TokenizerDiffers(
                 f"Tokenizer '{name}' differs from the release's: {key} is "

@@ -212,7 +212,11 @@ class RunOptions:
     ] = None
     tokenizer: Annotated[
         str | None,
-        Option("The tokenizer that counts prompts.", default="the model's", panel=MODEL),
+        Option(
+            "The tokenizer that counts prompts: a folder, a GGUF file or a name on the Hub.",
+            default="the model's",
+            panel=MODEL,
+        ),
     ] = None
     chat_template: Annotated[
         Place | None,

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.hub import auto_tokenizer
+from ruler_common.hub import auto_tokenizer, is_gguf
 from ruler_common.text import one_line
 from ruler_eval.run.chat_template import (
     NO_TEMPLATE,
@@ -98,8 +98,9 @@ class Prompt:
 
 
 def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """Return a model's tokenizer from a folder or the Hub. Raises RulerError."""
-    if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
+    """Return a model's tokenizer from a folder, a GGUF file or the Hub. Raises RulerError."""
+    is_folder = name.startswith((".", "/", "~")) and not is_gguf(name)
+    if is_folder and not Path(name).expanduser().is_dir():
         raise RulerError(f"There is no tokenizer folder '{name}'.")
     try:
         return auto_tokenizer(name, revision, trust_remote_code)

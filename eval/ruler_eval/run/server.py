@@ -47,7 +47,7 @@ from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.classify import Answer, Failure, Request, classify
 from ruler_eval.run.connection import ASK_SECONDS, Connection
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt, appended_tokens, load_tokenizer
+from ruler_eval.run.prompts import Prompt, TokenIds, appended_tokens, load_tokenizer
 from ruler_eval.run.providers import (
     chat_body,
     check_provider,
@@ -78,6 +78,13 @@ MOMENT = 0.02
 """Seconds in which rows are collected that are sent together."""
 NOTICE_SECONDS = 5.0
 """Seconds without an answer after which a server is reported as not available."""
+PLAIN_PROBE = "The grass is green.\n\nOne of the special magic numbers for it's-7 is: 8154732, (a)."
+TOKENIZER_PROBES = (
+    PLAIN_PROBE,
+    "on \xa017 May",
+    "Zażółć gęślą jaźń; 日本語。русский العربية हिन्दी ½",
+)
+"""Texts whose ids are compared with the server's."""
 SHORT_QUESTION = "Say yes."
 SHORT_TOKENS = 8
 """The length of a short question in token ids."""
@@ -119,6 +126,7 @@ class Server(Backend):
             self._sampling = sampling_fields(options, self.provider, self.sampling)
             counted = self._count_on_server({"prompt": "a"}) if self.tokenizer is None else None
             self._server_counts = counted is not None
+            self._other_ids = self._texts_with_other_ids()
             self.server_template = self._find_template()
         except BaseException:
             self.close()
@@ -183,18 +191,41 @@ class Server(Backend):
 
     def _check_raw_prompts(self) -> None:
         """Raise RulerError if the server's tokenizer puts an EOS after a raw prompt."""
-        ids: dict[bool, list[int] | None] = {}
-        for special in (True, False):
-            if self.provider.name == "llama_cpp":
-                ids[special] = llama_cpp.token_ids(self._ask_outside_v1, "a", special)
-            elif self.provider.name == "vllm":
-                ids[special] = vllm_template.token_ids(self._ask_outside_v1, "a", special)
-        with_special, plain = ids.get(True), ids.get(False)
+        with_special, plain = self._ids_on_server("a", True), self._ids_on_server("a", False)
         if with_special and plain and appended_tokens(with_special, plain):
             raise RulerError(
                 "The server's tokenizer puts a token, such as EOS, after every raw prompt, and the "
                 "model would end at once: add --tokenizer NAME, so that token ids are sent."
             )
+
+    def _ids_on_server(self, text: str, special_tokens: bool) -> list[int] | None:
+        """Return the ids that vLLM or llama.cpp gives to a text; None if they are unknown."""
+        if self.provider.name == "llama_cpp":
+            return llama_cpp.token_ids(self._ask_outside_v1, text, special_tokens)
+        if self.provider.name == "vllm":
+            return vllm_template.token_ids(self._ask_outside_v1, text, special_tokens)
+        return None
+
+    def _texts_with_other_ids(self) -> list[str]:
+        """Return the texts to which --tokenizer gives other ids than the server; none if unknown.
+
+        Raises RulerError if a text in plain English is among them: prompts are sent as ids, and the
+        model would read another text.
+        """
+        if self.options.tokenizer is None:
+            return []
+        encode, others = TokenIds(self.tokenizer), []
+        for text in TOKENIZER_PROBES:
+            ids = self._ids_on_server(text, False)
+            if ids is not None and ids != encode(text, False):
+                others.append(text)
+        if PLAIN_PROBE in others:
+            raise RulerError(
+                f"The tokenizer '{self.options.tokenizer}' gives other token ids than the server, "
+                f"{self.provider.title}, whose model would read another text: leave --tokenizer "
+                "out, or name the model's own."
+            )
+        return others
 
     def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
         """Return the tokens of a prompt or of messages, counted by /tokenize of vLLM or llama.cpp.
@@ -238,6 +269,11 @@ class Server(Backend):
         ]
         if self._facts.slots is not None:
             lines.append(self._describe_slots(self._facts.slots))
+        if self._other_ids:
+            lines.append(
+                f"Warning: --tokenizer gives other token ids than {self.provider.title} to texts "
+                f"such as {self._other_ids[0]!r}: leave it out, and the server reads the prompts."
+            )
         if self._mode != "completion" and llama_cpp.uses_default_template(self._props):
             lines.append(f"Warning: {llama_cpp.NO_TEMPLATE}: a base model needs --mode completion.")
         if self.options.reasoning.limited and not self._limits_reasoning:

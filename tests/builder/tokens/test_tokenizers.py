@@ -227,13 +227,14 @@ def test_a_tokenizer_is_given_by_name_or_by_name_and_place(spec, name_and_place)
     ("spec", "message"),
     [
         ("qwen25", "Unknown tokenizer 'qwen25'. Did you mean 'qwen2.5'? See: ruler tokenizers"),
-        ("hf:ORG/NAME", "or give another as NAME=hf:ORG/NAME or NAME=FOLDER"),
+        ("hf:ORG/NAME", "or give another as NAME=hf:ORG/NAME, NAME=FOLDER or NAME=FILE.gguf"),
         ("mine.=folder", "'mine.' cannot name a tokenizer: begin with a letter or digit"),
         ("../mine=folder", "'../mine' cannot name a tokenizer"),
         ("=folder", "'' cannot name a tokenizer"),
         ("gemma3=folder", "'gemma3' cannot name a tokenizer, because `ruler tokenizers` lists"),
         ("Gemma3=folder", "use another, such as 'my-Gemma3'"),
         ("mine=", "'mine=' names no tokenizer: give mine=hf:ORG/NAME or mine=FOLDER"),
+        ("mine=no/such.gguf", "there is no file 'no/such.gguf'"),
         ("mine=no/such/folder", "'no/such/folder' is not a folder; a Hub tokenizer is hf:ORG"),
     ],
 )

@@ -827,6 +827,34 @@ def test_the_smallest_slot_is_the_context_length(options, capfd):
     assert "context length 600 tokens" in " ".join(capfd.readouterr().err.split())
 
 
+def test_a_tokenizer_that_is_not_the_servers_is_refused(options, tokenizer_folder):
+    """Prompts are sent as ids, and the model would read another text."""
+    paths = {"/props": PROPS, "/tokenize": {"tokens": [5, 6, 7]}}
+    with (
+        model_server(models=[LLAMA_CPP], paths=paths) as server,
+        pytest.raises(RulerError, match="gives other token ids than the server"),
+    ):
+        run(at(options, server, tokenizer=str(tokenizer_folder)))
+    assert server.requests == []
+
+
+def test_a_tokenizer_that_differs_in_other_scripts_is_noted(
+    options, tokenizer_folder, tiny_tokenizer, capfd
+):
+    """As that of SmolLM2's GGUF file, from which transformers does not read how digits split."""
+
+    def tokenize(body):
+        ids = tiny_tokenizer.encode(body["content"], add_special_tokens=False)
+        return {"tokens": ids if body["content"].isascii() else ids[1:]}
+
+    asked = replace(options, configs=("vt_4k",), limit=1)
+    paths = {"/props": PROPS, "/tokenize": tokenize}
+    with model_server(models=[LLAMA_CPP], paths=paths) as server:
+        run(at(asked, server, tokenizer=str(tokenizer_folder), progress=True))
+    printed = " ".join(capfd.readouterr().err.split())
+    assert "--tokenizer gives other token ids than llama.cpp to texts such as" in printed
+
+
 def test_a_row_that_is_over_the_shared_context_by_itself_does_not_fit(options):
     with model_server(
         lambda r: CONTEXT_IS_FULL if r.row == 5 else answer(),
