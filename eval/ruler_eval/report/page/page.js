@@ -121,12 +121,19 @@
   for (const tab of tabs) tab.addEventListener("click", () => showGroup(tab.dataset.group));
   if (tabs.length) showGroup("0");
 
-  /* Tables as CSV files; of a score with its interval only the score. */
+  /* Tables as CSV files; a score with an interval has columns for its two ends. */
   function csv(table) {
     const text = (cell) => (cell.querySelector("b, bdi, button") || cell).textContent.trim();
     const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const heads = [...table.rows[0].cells];
+    const values = (cell, column) => {
+      if (!("interval" in heads[column].dataset)) return [text(cell)];
+      const ends = cell.tagName === "TH" ? [`${text(cell)} low`, `${text(cell)} high`]
+        : [cell.dataset.low || "", cell.dataset.high || ""];
+      return [text(cell), ...ends];
+    };
     return [...table.rows].filter((row) => !row.hidden)
-      .map((row) => [...row.cells].map((cell) => quoted(text(cell))).join(",") + "\n").join("");
+      .map((row) => [...row.cells].flatMap(values).map(quoted).join(",") + "\n").join("");
   }
   for (const button of all("button.csv")) {
     button.addEventListener("click", () => {

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from ruler_eval.analysis.errors import KINDS
+from ruler_eval.figures.scores import tasks
+from ruler_eval.figures.series import Runs, runs_of
+from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.rows import read_rows
-from ruler_eval.report.page.runs import PageInput, open_runs
-from ruler_eval.report.page.tasks import heat_maps
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 from tests.in_process import ruler
 from tests.nightly import mostly_nightly
@@ -34,8 +35,13 @@ def opened(open_file, page_file) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="module")
-def page_input(three_runs) -> PageInput:
+def answered(three_runs) -> list[AnsweredRun]:
     return open_runs(three_runs)
+
+
+@pytest.fixture(scope="module")
+def page_input(answered) -> Runs:
+    return runs_of(answered)
 
 
 def rows_of(page, name, series=1):
@@ -58,18 +64,18 @@ def test_the_page_opens_from_disk_with_every_section(opened, page_input):
     numbers = page.eval_on_selector_all(
         '#tasks figure[data-series="1"] .heat td', "cells => cells.map(cell => cell.textContent)"
     )
-    cells = [record["score"] for record in heat_maps(page_input)[1].records]
+    cells = [record["score"] for record in tasks(page_input)[1].records]
     assert numbers == ["not run" if score is None else f"{score:.1f}" for score in cells]
 
 
 def test_a_charts_menu_saves_it_as_svg_and_png(opened):
     page = opened()
-    menu = page.locator('[data-chart="average"] summary')
+    menu = page.locator('[data-chart="curves"] summary')
     assert menu.get_attribute("aria-label") == "Save this chart"
     menu.click()
     for name, first in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
         with page.expect_download() as saved:
-            page.click(f'[data-chart="average"] .vega-actions >> text=Save as {name}')
+            page.click(f'[data-chart="curves"] .vega-actions >> text=Save as {name}')
         assert Path(saved.value.path()).read_bytes().startswith(first)
 
 
@@ -115,7 +121,7 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     assert page.text_content("#rows-title").startswith("Worse-8B: niah_single_1")
     assert page.input_value("#by-kind") in KINDS
     page.keyboard.press("Escape")
-    line = page.locator('[data-chart="average"] path[aria-roledescription="line mark"]').first
+    line = page.locator('[data-chart="curves"] path[aria-roledescription="line mark"]').first
     line.dispatch_event("click")  # many cells share a line
     assert page.query_selector("dialog[open]") is None
     cell = page.locator('#depth figure[data-series="1"] .needles button').first
@@ -149,13 +155,13 @@ def test_a_row_has_the_command_that_makes_a_page_of_its_whole_prompt(
     assert serious_faults(displayed) == []
 
 
-def test_hostile_answers_and_names_are_text(opened, page_input):
+def test_hostile_answers_and_names_are_text(opened, answered, page_input):
     page = opened()
     scripts = page.locator("script").count()
     rows = rows_of(page, "niah_single_1 at 4K", series=2)
     answers = [part.text_content() for row in rows for part in row.query_selector_all(".answer")]
     label = page_input.series[2].label
-    rows_shown = read_rows(page_input).dialog["niah_single_1_4k"]
+    rows_shown = read_rows(answered).dialog["niah_single_1_4k"]
     assert set(answers) >= {row["answers"][label]["text"] for row in rows_shown}
     assert {HOSTILE["markup"], HOSTILE["end"]} <= set(answers)
     assert all(row.query_selector(".answer").bounding_box()["width"] < 900 for row in rows)
@@ -194,8 +200,8 @@ def test_models_are_hidden_and_published_ones_shown(opened):
     page.eval_on_selector_all(
         "details.choice", "all => all.forEach(details => { details.open = true; })"
     )
-    lines = '[data-chart="average"] path[aria-roledescription="line mark"]'
-    points = '[data-chart="average"] path[aria-roledescription="point"]'
+    lines = '[data-chart="curves"] path[aria-roledescription="line mark"]'
+    points = '[data-chart="curves"] path[aria-roledescription="point"]'
     before = page.locator(points).count()
     page.uncheck('[data-model="1"]')
     page.wait_for_function(f"document.querySelectorAll('{points}').length < {before}")
