@@ -123,7 +123,7 @@ def _task_figures(runs: Runs, all_tables: bool) -> list[Figure]:
     figures = tasks(runs, all_tables)
     if all_tables or any("pass@" in record["row"] for record in other_rules.records):
         figures.append(other_rules)
-    figures += [control(runs), averages(runs, all_tables)]
+    figures += [control(runs), averages(runs)]
     if all_tables:
         figures += [groups(runs), words(runs)]
     return [*figures, losses(runs)]

@@ -46,14 +46,17 @@ def depth_maps(runs: Runs) -> tuple[list[Figure], list[Figure]]:
 
 
 def depth_table(runs: Runs) -> Figure:
-    """Return the scores by depth of every task and length in one table."""
+    """Return the scores by depth of every task and length in one table, in whole percent."""
     records: list[Record] = []
     for figure in depth_maps(runs)[1]:
-        records += figure.records
-    columns = [Column("task", "what"), *_columns()]
+        for record in figure.records:
+            configs = record["configs"]
+            name = configs[0] if len(configs) == 1 else record["label"]
+            records.append({**record, "configuration": name})
+    columns = [Column("configuration", "configuration"), *_columns()[1:]]
     if len(runs.series) > 1:
         columns.insert(0, Column("model", "model"))
-    title = "Scores by the depth of the evidence (from % of the context), in percent"
+    title = "Scores by the depth of the evidence, in %"
     return Figure(name="depth", title=title, columns=columns, records=records)
 
 

@@ -1,6 +1,7 @@
 """The effective length of a group of tasks in words: the only place that knows how it is written.
 
-    effective_length(group)      # EffectiveLength("32K", "16K to 32K")
+    effective_length(group)                    # EffectiveLength("32K", "16K to 32K")
+    effective_length(group).brief              # "32K (16K–32K)"
 
 RULER (arXiv:2404.06654), section 4. The interval has the effective lengths by the lower and by the
 upper ends of the scores' intervals (score/aggregates.py).
@@ -25,9 +26,12 @@ class EffectiveLength(NamedTuple):
     between: str
 
     @property
-    def text(self) -> str:
-        """Both: `32K (16K to 32K)`."""
-        return f"{self.name} ({self.between})" if self.between else self.name
+    def brief(self) -> str:
+        """Both in few characters: `32K (16K–32K)`, `4K (<4K–8K)`."""
+        if not self.between:
+            return self.name
+        between = self.between.replace("below ", "<").replace("more than ", ">")
+        return f"{self.name} ({between.replace(' to ', '–')})"
 
 
 def effective_length(group: GroupSummary) -> EffectiveLength:

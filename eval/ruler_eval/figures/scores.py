@@ -136,13 +136,16 @@ def groups(runs: Runs) -> Figure:
     first = (
         [Column("group", "tasks")] if len(runs.series) == 1 else [MODEL, Column("group", "tasks")]
     )
-    note = OTHER_TASKS if any(record["is_partial"] for record in records) else ""
+    columns = [*first, *columns[2:]]
+    notes = [OTHER_TASKS] if any(record["is_partial"] for record in records) else []
+    if not runs.has_one_length:
+        columns.append(Column("area", "area"))
     return Figure(
         name="groups",
         title=f"Means by length ({_whose(runs)})",
-        columns=[*first, *columns[2:]],
+        columns=columns,
         records=records,
-        note=note,
+        note=" ".join([*notes, *_notes_of_columns(columns)]),
     )
 
 
@@ -315,36 +318,33 @@ def _notes_of_columns(columns: Sequence[Column]) -> list[str]:
         "effective": EFFECTIVE,
         "relative": RELATIVE,
         "area": "area: under the scores over log2 of the lengths.",
+        "low": "from, to: 95 % interval.",
     }
     return [note for field, note in notes.items() if field in fields]
 
 
-def averages(runs: Runs, with_area: bool = False) -> Figure:
-    """Return the averages of all tasks and of each category, without groups that have none.
-
-    `with_area` adds the area under the scores over log2 of the lengths.
-    """
+def averages(runs: Runs) -> Figure:
+    """Return the averages of all tasks and of each category, without groups that have none."""
     records = []
     for name in runs.groups:
         for series in runs.series:
             if name not in series.groups:
                 continue
             record = _score_record(series, name)
-            record["effective"] = effective_length(series.groups[name]).text
+            record["effective"] = effective_length(series.groups[name]).brief
+            record["low"], record["high"] = record["average interval"] or (None, None)
             if record["average"] is not None or record["effective"] not in ("-", ""):
                 records.append(record)
     columns = [Column("group", "tasks")]
     if len(runs.series) > 1:
         columns.insert(0, MODEL)
-    columns += [Column("Avg.", "average"), Column("95 % interval", "average interval", "interval")]
+    columns += [Column("Avg.", "average"), Column("from", "low"), Column("to", "high")]
     if not runs.has_one_length:
         columns += [Column("inc", "weighted_inc"), Column("dec", "weighted_dec")]
         if has_values(records, "threshold"):
             columns += [Column("threshold", "threshold"), Column("effective", "effective")]
         else:
             columns.append(Column("relative", "relative"))
-        if with_area:
-            columns.append(Column("area", "area"))
     title = f"Averages ({_whose(runs)})"
     note = " ".join(_notes_of_columns(columns))
     return Figure(name="averages", title=title, columns=columns, records=records, note=note)
