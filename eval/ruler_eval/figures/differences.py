@@ -194,7 +194,7 @@ def difference_figure(runs: Runs, pair: Pair, comparison: Comparison) -> Figure:
         caption=f"{names[0]} (A) minus {names[1]} (B), points",
         columns=_COLUMNS,
         records=records,
-        note=_notes(records),
+        column_note=_notes(records),
         chart=_chart(runs, title, records, lengths, languages, scale),
         series=[a.id, b.id],
         width="fixed" if len(lengths) > 1 else "full",
@@ -544,7 +544,7 @@ def seed_figures(result: SeedComparison) -> list[Figure]:
             Column("detectable", "detectable"),
         ],
         records=records,
-        note=note,
+        column_note=note,
     )
     verdict = Figure(name="verdict", title="", sentences=[text])
     models = Figure(name="models", title="", sentences=_models(result, result["seeds"]))
@@ -592,6 +592,6 @@ def rank_figures(result: Ranking) -> list[Figure]:
             title="Models by their averages over the rows that all share",
             columns=columns,
             records=list(records.values()),
-            note=_WEIGHTS,
+            column_note=_WEIGHTS,
         ),
     ]

@@ -103,9 +103,10 @@ class Figure:
     title: str
     columns: Sequence[Column] = ()
     records: Sequence[Record] = ()
-    # What the reader must know: above the table, and below it.
+    # What the reader must know: sentences, a note about the figure, and one about the columns.
     sentences: Sequence[str] = ()
     note: str = ""
+    column_note: str = ""
     # The field whose text is below each line in a terminal; elsewhere it is a column.
     below: str = ""
     # A chart, as a Vega-Lite specification.

@@ -273,7 +273,8 @@ def rows_figure(runs: Runs) -> Figure:
     if len(runs.runs) > 1:
         columns.insert(0, Column("model", "model"))
     return Figure(
-        name="rows", title="Rows that need a word, by configuration", columns=columns,
+        name="rows", title="Rows that are missing, failed or truncated, and other counts",
+        fold="Counts by configuration", columns=columns,
         records=records,
     )  # fmt: skip
 

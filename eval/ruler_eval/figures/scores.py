@@ -72,10 +72,8 @@ WHOLE_WORDS = (
     "accepts a reference within a longer word."
 )
 WEIGHTS = "inc, dec: averages in which longer, and in which shorter, lengths weigh more."
-EFFECTIVE = (
-    "effective: the longest length with a score at or above the threshold (in brackets: by the "
-    "lower and by the upper ends of the scores' intervals)."
-)
+EFFECTIVE = "effective: the longest length with a score at or above the threshold."
+BRACKETS = "In brackets: by the lower and by the upper ends of the scores' intervals."
 RELATIVE = "relative: the longest length with 85 % of the score at the shortest."
 _LABEL_GAP = 4.6  # points of score between the names at the ends of lines
 _MAX_LABEL_WIDTH = 150  # pixels of such a name
@@ -120,7 +118,8 @@ def _score_table(runs: Runs, place: int, with_published: bool) -> Figure:
         title=_title_of_group(runs, name, group, thresholds),
         columns=columns,
         records=[*records, *(published_means(runs, name).records if with_published else [])],
-        note=" ".join([*note, *(_notes_of_columns(columns) if place == 0 else [])]),
+        note=" ".join(note),
+        column_note=" ".join(_notes_of_columns(columns)) if place == 0 else "",
         fold=name,
     )
 
@@ -145,7 +144,8 @@ def groups(runs: Runs) -> Figure:
         title=f"Means by length ({_whose(runs)})",
         columns=columns,
         records=records,
-        note=" ".join([*notes, *_notes_of_columns(columns)]),
+        note=" ".join(notes),
+        column_note=" ".join(_notes_of_columns(columns)),
     )
 
 
@@ -346,8 +346,11 @@ def averages(runs: Runs) -> Figure:
         else:
             columns.append(Column("relative", "relative"))
     title = f"Averages ({_whose(runs)})"
-    note = " ".join(_notes_of_columns(columns))
-    return Figure(name="averages", title=title, columns=columns, records=records, note=note)
+    notes = _notes_of_columns(columns)
+    if any("(" in record["effective"] for record in records):
+        notes.append(BRACKETS)
+    note = " ".join(notes)
+    return Figure(name="averages", title=title, columns=columns, records=records, column_note=note)
 
 
 def _whose(runs: Runs) -> str:

@@ -97,8 +97,9 @@ def _parts(figure: Figure, markdown: bool) -> list[str]:
     if figure.sentences:
         separator = "\n\n" if markdown and not figure.records else "\n"
         parts.append(separator.join(sentences(line, markdown) for line in figure.sentences))
-    if figure.note:
-        parts.append(sentences(figure.note, markdown))
+    for note in (figure.note, figure.column_note):
+        if note:
+            parts.append(sentences(note, markdown))
     return parts
 
 
@@ -127,8 +128,9 @@ def _latex_table(figure: Figure) -> str:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    if figure.note:
-        lines.append(rf"\par\smallskip\footnotesize {_escaped(figure.note)}")
+    notes = " ".join(filter(None, (figure.note, figure.column_note)))
+    if notes:
+        lines.append(rf"\par\smallskip\footnotesize {_escaped(notes)}")
     lines.append(r"\end{table}")
     return "\n".join(lines)
 
@@ -169,8 +171,9 @@ def json_text(figures: Sequence[Figure]) -> str:
     for figure in figures:
         header, rows = figure.values()
         records = [dict(zip(header, row, strict=True)) for row in rows]
+        notes = " ".join(filter(None, (figure.note, figure.column_note)))
         about = {"name": figure.name, "title": figure.title, "sentences": [*figure.sentences]}
-        objects.append({**about, "note": figure.note, "records": records})
+        objects.append({**about, "note": notes, "records": records})
     return json.dumps(objects, ensure_ascii=False, indent=1, allow_nan=False)
 
 

@@ -337,6 +337,16 @@ def _script_data(page: Page) -> dict[str, Any]:
     return {"series": series, "runs": runs, "kinds": KINDS, "figures": figures}
 
 
+def columns_with_values(figure: Figure) -> list[Column]:
+    """Return the columns that the page shows: those with a value in any row of a run."""
+    shown = []
+    for column in figure.columns:
+        values = {record.get(column.field) for record in figure.records if not record["published"]}
+        if not column.is_detail and values - {None, "-"}:
+            shown.append(column)
+    return shown
+
+
 class ScoreCell(NamedTuple):
     """A cell of the table of models: its text, the value to sort by, its interval, small texts."""
 
@@ -390,6 +400,7 @@ def _fill(name: str, **values: Any) -> str:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.globals |= {"bounds": bounds, "score_cell": score_cell}
+    environment.globals["columns_with_values"] = columns_with_values
     environment.filters |= {"number_of": number_of, "shortened": shortened, "visible": visible}
     return environment.get_template(name).render(values)
 
