@@ -564,10 +564,11 @@ def rank_figures(result: Ranking) -> list[Figure]:
     }
     columns = [Column("model", "model")]
     for (field, models), header in zip(weightings.items(), ("Avg.", "inc", "dec"), strict=True):
+        of = "" if field == "average" else f" ({header})"
         columns += [
             Column(header, field),
-            Column("rank", f"{field} rank", COUNT),
-            Column("95 %", f"{field} ranks"),
+            Column(f"rank{of}", f"{field} rank", COUNT),
+            Column(f"95 %{of}", f"{field} ranks"),
         ]
         for ranked in models:
             first, last = ranked["ranks"]

@@ -526,7 +526,7 @@ def _over_models(analyzed: Mapping[str, Any], count: int) -> Iterator[Figure]:
     columns = [LENGTH]
     for side in ("high", "low"):
         columns.append(Column(side, side))
-        columns += [Column(end, f"{side} {end}") for end in ("lowest", "highest")]
+        columns += [Column(f"{end} {side}", f"{side} {end}") for end in ("lowest", "highest")]
     for row in means["resources"]:
         record = {"length": row["length"].upper()}
         for side in ("high", "low"):
