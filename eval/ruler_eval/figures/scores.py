@@ -130,7 +130,9 @@ def groups(runs: Runs) -> Figure:
     for name in runs.groups:
         for series in runs.series:
             if name in series.groups:
-                records.append(_score_record(series, name))
+                record = _score_record(series, name)
+                if any(record.get(f"at {length}") is not None for length in runs.lengths):
+                    records.append(record)
     columns = _score_columns(runs, is_mixed=False, thresholds=[])
     first = (
         [Column("group", "tasks")] if len(runs.series) == 1 else [MODEL, Column("group", "tasks")]

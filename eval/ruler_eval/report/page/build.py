@@ -341,8 +341,10 @@ def columns_with_values(figure: Figure) -> list[Column]:
     """Return the columns that the page shows: those with a value in any row of a run."""
     shown = []
     for column in figure.columns:
-        values = {record.get(column.field) for record in figure.records if not record["published"]}
-        if not column.is_detail and values - {None, "-"}:
+        if column.is_detail:
+            continue
+        values = [record.get(column.field) for record in figure.records if not record["published"]]
+        if any(value not in (None, "-") for value in values):
             shown.append(column)
     return shown
 
