@@ -326,7 +326,7 @@ def _chart(
     results: alt.Scale,
 ) -> dict[str, Any]:
     """Return the chart of the records that are drawn; `languages` have their labels as values."""
-    legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=400)
+    legend = alt.Legend(orient="top", direction="vertical", title=None)
     drawn = [record for record in records if record["is_drawn"]]
     tasks = {record["task"] for record in drawn}
     order = [task for task in [*runs.tasks, _MEAN] if task in tasks]

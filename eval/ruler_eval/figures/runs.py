@@ -44,7 +44,7 @@ TROUBLES: Mapping[Trouble, str] = {
     "thinking_truncated": "ended within reasoning",
     "duplicated": "answered twice",
 }
-"""What may be said of rows, in words. A truncated row that its text was scored by is only that."""
+"""The counts of rows, in words. A truncated row that was scored by its text is counted as that."""
 HARMLESS: Collection[Trouble] = ("truncated_scored", "thinking")
 """What makes no score doubtful."""
 _MAX_FACT = 120  # characters
@@ -52,7 +52,7 @@ MAX_NOTE = 4 * _MAX_FACT
 _MAX_NOTES = 40
 
 
-# ---- What can be said of rows --------------------------------------------------------------------
+# ---- Rows that are missing, failed or truncated --------------------------------------------------
 
 
 def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
@@ -71,7 +71,7 @@ def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
 
 
 def is_doubtful(counts: Collection[Trouble]) -> bool:
-    """Return whether what is said of the rows makes their score doubtful."""
+    """Return whether any of these counts makes the score of the rows doubtful."""
     return any(trouble not in HARMLESS for trouble in counts)
 
 

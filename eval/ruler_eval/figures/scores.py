@@ -495,7 +495,7 @@ def _has_intervals(series: Series) -> bool:
 
 
 def _rows_of(of_length: Mapping[str, Cell]) -> Record:
-    """Return the number of rows of cells, and what must be said of them."""
+    """Return the number of rows of cells, and how many are missing, failed and so on."""
     counts = count_troubles(of_length)
     texts = [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items()]
     rows = sum(cell["n"] for cell in of_length.values())

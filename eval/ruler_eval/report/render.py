@@ -58,6 +58,7 @@ _THEME = {
     "view": {"stroke": None},
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     "axisQuantitative": {"tickCount": 5},
+    "legend": {"labelLimit": 400},
 }
 _WIDTH = 560  # pixels of a chart that is as wide as its place
 

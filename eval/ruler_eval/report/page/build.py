@@ -282,7 +282,8 @@ def render(page: Page, heading: str) -> str:
             warnings.setdefault(warning, []).append(run.label)
     published: dict[str, None] = {}  # the names of the models that are not the page's
     sources: dict[str, Sequence[str]] = {}
-    for name, figure in zip(page.runs.groups, scores.scores(page.runs, True), strict=True):
+    score_tables = [s.content for s in page.sections if s.id == "scores"][0]
+    for name, figure in zip(page.runs.groups, score_tables, strict=True):
         published |= dict.fromkeys(r["model"] for r in figure.records if r["published"])
         sources[figure.name] = published_means(page.runs, name).sentences
     facts = [facts_of(run) for run in page.runs.runs]

@@ -48,7 +48,8 @@
     const figure = data.figures[place.dataset.chart], spec = structuredClone(figure.spec);
     spec.datasets = { ...spec.datasets, records: figure.records };
     for (const [name, records] of Object.entries(spec.datasets)) spec.datasets[name] = records.filter(isShown);
-    const narrow = place.clientWidth < 560 && !printing;  // no space next to the lines
+    const space = place.closest(".scroll").clientWidth;
+    const narrow = space < 560 && !printing;  // no space next to the lines
     if (narrow && spec.datasets.labels) {
       spec.datasets.labels = [];
       spec.padding = 4;
@@ -57,7 +58,9 @@
       spec.layer = spec.layer.filter((layer) => !layer.data || spec.datasets[layer.data.name].length);
     }
     const actions = { export: true, source: false, compiled: false, editor: false };
-    const settings = { actions, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
+    const config = theme();
+    config.legend.labelLimit = Math.max(120, space - 190);  // the names of tasks are left of a legend
+    const settings = { actions, ast: true, renderer: "svg", config, defaultStyle: false,
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);

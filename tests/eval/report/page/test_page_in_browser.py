@@ -5,6 +5,7 @@ axe_core/ holds axe-core 4.14.1 (MPL-2.0), which finds violations of accessibili
 
 from __future__ import annotations
 
+import csv
 import shlex
 from collections.abc import Callable
 from functools import partial
@@ -306,3 +307,52 @@ def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
     assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
     assert all(len(picture) > 100_000 for picture in pictures.values())
     assert pictures["light"] != pictures["dark"]
+
+
+def test_the_csv_of_the_table_of_models_has_the_ends_of_its_intervals(opened, page_input):
+    page = opened()
+    with page.expect_download() as saved:
+        page.click('.group[data-group="0"] .csv')
+    lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+    header, *rows = csv.reader(lines)
+    assert header[:7] == ["model", "4K", "4K low", "4K high", "8K", "8K low", "8K high"]
+    (worse,) = [row for row in rows if row[0] == "Worse-8B"]
+    low, high = page_input.series[1].groups["all"]["lengths"]["4k"]["interval"]
+    assert [float(worse[2]), float(worse[3])] == [low, high]
+
+
+OVERLAPS = """() => [...document.querySelectorAll(".vega")].filter((chart) => {
+  const save = chart.querySelector("summary").getBoundingClientRect();
+  const marks = "svg .mark-rect path, svg .mark-symbol path, svg .mark-text text";
+  return [...chart.querySelectorAll(marks)]
+    .some((mark) => { const box = mark.getBoundingClientRect();
+      return box.right > save.left && box.left < save.right
+        && box.bottom > save.top && box.top < save.bottom; });
+}).map((chart) => chart.dataset.chart)"""
+"""The charts of which something lies under the button that saves them."""
+LEGENDS = """() => [...document.querySelectorAll(".vega")].filter((chart) => {
+  const end = chart.closest(".scroll").getBoundingClientRect().right + 1;
+  return [...chart.querySelectorAll("svg .role-legend-label text")]
+    .some((label) => label.getBoundingClientRect().right > end);
+}).map((chart) => chart.dataset.chart)"""
+"""The charts of which a legend is cut off."""
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_no_legend_is_cut_and_nothing_lies_under_the_button_that_saves(
+    viewport, open_file, page_file, languages_file
+):
+    for file in (page_file, languages_file):
+        page = open_file(file, viewport=viewport)
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate(LEGENDS) == []
+
+
+def test_a_threshold_is_drawn_once_in_each_chart(opened):
+    page = opened()
+    for name in ("curves", "curves-1"):
+        rules = page.locator(f'[data-chart="{name}"] svg .mark-rule.role-mark line')
+        dashed = [rule for rule in rules.all() if rule.get_attribute("stroke-dasharray")]
+        assert len(dashed) == 1
+        texts = page.locator(f'[data-chart="{name}"] svg text').all_text_contents()
+        assert sum("threshold" in text for text in texts) == 1
