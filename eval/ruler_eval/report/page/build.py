@@ -282,7 +282,7 @@ def render(page: Page, heading: str) -> str:
             warnings.setdefault(warning, []).append(run.label)
     published: dict[str, None] = {}  # the names of the models that are not the page's
     sources: dict[str, Sequence[str]] = {}
-    score_tables = [s.content for s in page.sections if s.id == "scores"][0]
+    score_tables = next(section.content for section in page.sections if section.id == "scores")
     for name, figure in zip(page.runs.groups, score_tables, strict=True):
         published |= dict.fromkeys(r["model"] for r in figure.records if r["published"])
         sources[figure.name] = published_means(page.runs, name).sentences
