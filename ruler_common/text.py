@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from tqdm import tqdm  # type: ignore[import-untyped]
 
-COLUMNS = 80  # width of a terminal; whatever is printed for people fits into it
+COLUMNS = 80  # width of a terminal that does not tell its own
+_MIN_COLUMNS = 40
 MANY = 100  # files; more are summed up instead of listed
 _MIN_NAME_WIDTH = 24  # of the first column of a table, if its texts are that long
 Step = TypeVar("Step")
@@ -131,15 +132,24 @@ def command_line(*words: object) -> str:
     return shlex.join(map(str, words))
 
 
-def sentences(text: str, markdown: bool = False) -> str:
-    """Return a text wrapped to COLUMNS columns; words, such as paths, are not split.
+def columns() -> int:
+    """Return the width of the terminal: COLUMNS of the environment, the terminal's, or 80."""
+    from shutil import get_terminal_size
 
-    In Markdown it is one line. Control characters and markup are escaped.
+    return max(_MIN_COLUMNS, get_terminal_size((COLUMNS, 24)).columns)
+
+
+def sentences(text: str, markdown: bool = False) -> str:
+    """Return a text wrapped to the width of the terminal; words, such as paths, are not split.
+
+    In Markdown, in a pipe and in a file it is one line. Control characters and markup are escaped.
     """
     from textwrap import fill
 
     line = line_of(" ".join(text.split()), markdown)
-    return line if markdown else fill(line, COLUMNS, break_on_hyphens=False, break_long_words=False)
+    if markdown or not sys.stdout.isatty():
+        return line
+    return fill(line, columns(), break_on_hyphens=False, break_long_words=False)
 
 
 def line_of(text: str, markdown: bool = False) -> str:
@@ -232,7 +242,7 @@ def table(
     left: Collection[int] = (0,),
     below: Sequence[str] = (),
 ) -> str:
-    """Return a table as text for a terminal of COLUMNS columns, or as Markdown.
+    """Return a table as text for the width of the terminal, or as Markdown.
 
     No text is cut. A first cell that is too long gets its own line above its row. Columns that do
     not fit follow in further tables, which repeat the leading left-aligned columns. Markdown is one
@@ -262,9 +272,9 @@ def table(
     keys = 1  # the columns that every part repeats
     while keys in left and keys < len(widths) - 1:
         keys += 1
-    budget = COLUMNS - min(widths[0], _MIN_NAME_WIDTH)
-    for columns in widths[1:keys]:
-        budget -= 2 + columns
+    budget = columns() - min(widths[0], _MIN_NAME_WIDTH)
+    for taken in widths[1:keys]:
+        budget -= 2 + taken
     parts = [list(range(min(keys, len(widths))))]
     used = 0
     for place in range(keys, len(widths)):
@@ -329,14 +339,14 @@ def _markdown_table(
 
 def _draw_columns(
     lines: Sequence[Sequence[str]],
-    columns: Sequence[int],
+    places: Sequence[int],
     widths: Sequence[int],
     left: Collection[int],
     below: Sequence[str],
 ) -> list[str]:
     """Return the lines of a table of these columns; long names go above their rows."""
-    budget = COLUMNS
-    for place in columns[1:]:
+    budget = columns()
+    for place in places[1:]:
         budget -= 2 + widths[place]
     name_width = 3
     for line in lines:
@@ -349,7 +359,7 @@ def _draw_columns(
             drawn.append(name)
             name = ""
         cells, rule = [_aligned(name, name_width, 0 in left)], ["-" * name_width]
-        for place in columns[1:]:
+        for place in places[1:]:
             cells.append(_aligned(line[place], widths[place], place in left))
             rule.append("-" * widths[place])
         drawn.append("  ".join(cells).rstrip())
@@ -360,9 +370,9 @@ def _draw_columns(
     return drawn
 
 
-def _aligned(text: str, columns: int, left: bool) -> str:
+def _aligned(text: str, width_of_column: int, left: bool) -> str:
     """Return a cell padded to the width of its column."""
-    space = " " * (columns - width(text))
+    space = " " * (width_of_column - width(text))
     return text + space if left else space + text
 
 

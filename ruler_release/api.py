@@ -351,9 +351,9 @@ def report(options: ReportOptions) -> Path:
 
 
 def write_page(options: ReportOptions) -> Path:
-    """Write the page."""
+    """Write the page, and with `figures` its figures as files."""
+    from ruler_eval.report.page.answers import open_runs
     from ruler_eval.report.page.build import write_report
-    from ruler_eval.report.page.runs import open_runs
     from ruler_eval.score.predictions import without_garbage_collection
 
     out = Path(options.out)
@@ -375,5 +375,9 @@ def write_page(options: ReportOptions) -> Path:
                     f"'{options.doctor}' has no verdict: name the --out folder of a `ruler doctor` "
                     "that has ended."
                 )
-        write_report(opened, out, options.every_error, options.title, doctor)
+        page = write_report(opened, out, options.every_error, options.title, doctor)
+        if options.figures is not None:
+            from ruler_eval.report.render import write_figures
+
+            write_figures(page.figures, Path(options.figures), several(options.format))
     return out

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ruler_common.errors import RulerError
 from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, check_options, names_in
-from ruler_common.text import announce, line_of, number_of, show
+from ruler_common.text import announce, show
 from ruler_release import api
+from ruler_release.commands.score import SHOWN, Format, Markdown
 
 if TYPE_CHECKING:
-    from ruler_eval.score.results import Results
+    from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.figures.figure import Figure
+    from ruler_eval.figures.series import Runs
 
 Labels = Annotated[
     tuple[str, ...],
@@ -26,7 +29,7 @@ Labels = Annotated[
         metavar="TEXT",
     ),
 ]
-Markdown = Annotated[bool, Option("Tables in Markdown.")]
+Json = Annotated[bool, Option("Print the result as JSON, as --out writes it.", panel=SHOWN)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +62,10 @@ class CompareCommand:
         Path | None, Option("Write the comparison as JSON.", short="-o", metavar="FILE")
     ] = None
     names: Labels = ()
+    short: Annotated[bool, Option("Show only the verdict.", panel=SHOWN)] = False
+    format: Format = "text"
     markdown: Markdown = False
+    json: Json = False
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -83,28 +89,48 @@ def compare(options: CompareCommand) -> None:
     Example, in CI, for a quantised model: ruler compare runs/base runs/quantised --max-drop 1.5
     """
     from ruler_eval.analysis.compare import EXIT_CODES
-    from ruler_eval.report import comparison_tables
+    from ruler_eval.figures.differences import rank_figures, seed_figures
 
     check_file(options.out, "comparison.json")
     announce("Comparing")
-    results = _by_label(options.results, options.names)
+    runs = _open(options.results, options.names)
+    results = {run.label: run.labelled for run in runs.runs}
+    result: Any
     if len(results) > 2:
         from ruler_eval.analysis.ranks import ranks
 
-        ranking = ranks(results)
-        write_json(options.out, ranking)
-        show(comparison_tables.ranking(ranking, options.markdown))
+        result = ranks(results)
+        _print(result, rank_figures(result), options)
         return
-    comparison = api.compare(
-        *results.values(), max_drop=options.max_drop, max_task_drop=options.max_task_drop
-    )
-    write_json(options.out, comparison)
-    if "seeds" in comparison:
-        show(comparison_tables.seeds(comparison, options.markdown))
+    a, b = results.values()
+    result = api.compare(a, b, max_drop=options.max_drop, max_task_drop=options.max_task_drop)
+    if "seeds" in result:
+        _print(result, seed_figures(result), options)
         return
-    show(comparison_tables.comparison(comparison, options.markdown))
-    if "decision" in comparison:
-        raise SystemExit(EXIT_CODES[comparison["decision"]["verdict"]])
+    _print(result, _comparison_figures(runs, result), options)
+    if "decision" in result:
+        raise SystemExit(EXIT_CODES[result["decision"]["verdict"]])
+
+
+def _comparison_figures(runs: Runs, comparison: Comparison) -> list[Figure]:
+    """Return the verdict about two runs and the table of their differences."""
+    from ruler_eval.figures.differences import Pair, comparison_figures, difference_figure
+
+    pair = Pair(a=runs.first_series(0), b=runs.first_series(1), comparison=comparison)
+    return comparison_figures(comparison, difference_figure(runs, pair, comparison))
+
+
+def _print(result: Any, figures: Sequence[Figure], options: CompareCommand) -> None:
+    """Write the result as JSON if that is wanted, and show the figures or the verdict alone."""
+    from ruler_eval.report.render import render
+
+    write_json(options.out, result)
+    if options.json:
+        show(json.dumps(result, ensure_ascii=False, indent=1, allow_nan=False))
+        return
+    if options.short:
+        figures = [figure for figure in figures if figure.name == "verdict"]
+    show(render(figures, "markdown" if options.markdown else options.format))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +180,17 @@ class AnalyzeCommand:
         Path | None, Option("Write the analysis as JSON.", short="-o", metavar="FILE")
     ] = None
     names: Labels = ()
+    format: Format = "text"
+    figures: Annotated[
+        tuple[str, ...],
+        Option(
+            "Show only this figure, such as ranking or correlation; repeatable.",
+            flag="--figure",
+            repeatable=True,
+            panel=SHOWN,
+            metavar="NAME",
+        ),
+    ] = ()
     markdown: Markdown = False
 
     def __post_init__(self) -> None:
@@ -179,26 +216,26 @@ def analyze(options: AnalyzeCommand) -> None:
 
     Example: ruler analyze -d oneruler --tokenizer cl100k_base --tokenizer o200k_base
     """
-    from ruler_eval.analysis.languages import analyze as analyze_results
-    from ruler_eval.report import language_tables
+    from ruler_eval.figures.languages import language_figures, text_tokens
+    from ruler_eval.report.render import render
 
     check_file(options.out, "analysis.json")
     announce("Reading the results")
     analysis: dict[str, Any] = {"format": 1}
-    texts = []
-    results = _by_label(options.results, options.names) if options.results else {}
-    datasets = sorted({result["dataset"]["name"] for result in results.values()})
-    if len(datasets) > 1:
-        raise RulerError(f"The runs are of {' and '.join(datasets)}: analyze them separately.")
-    if datasets == ["ruler"]:
-        if options.errors or options.lengths:
-            raise RulerError("--errors and --lengths are for ONERULER: leave them out.")
-        analysis, text = _ruler_figures(results, options.markdown)
-        texts.append(text)
-    elif datasets:
-        errors = [error for path in options.errors for error in _read_errors(path)]
-        analysis = analyze_results(results, errors, options.lengths)
-        texts.append(language_tables.report(analysis, options.markdown))
+    figures: list[Figure] = []
+    if options.results:
+        runs = _open(options.results, options.names)
+        if runs.dataset == "ruler":
+            if options.errors or options.lengths:
+                raise RulerError("--errors and --lengths are for ONERULER: leave them out.")
+            analysis, figures = _ruler_figures(runs)
+        else:
+            from ruler_eval.analysis.languages import analyze as analyze_results
+
+            errors = [error for path in options.errors for error in _read_errors(path)]
+            results = {run.label: run.results for run in runs.runs}
+            analysis = analyze_results(results, errors, options.lengths)
+            figures = language_figures(runs, analysis)
     if options.dataset:
         counts = api.tokens_by_tokenizer(
             options.dataset,
@@ -210,34 +247,47 @@ def analyze(options: AnalyzeCommand) -> None:
             progress=True,
         )
         analysis = {**analysis, "text_tokens": counts}
-        texts.append(language_tables.text_tokens(counts, options.markdown))
+        figures.append(text_tokens(counts))
     write_json(options.out, analysis)
-    show("\n\n".join(texts))
+    figures = _only(figures, options.figures)
+    shown = render(figures, "markdown" if options.markdown else options.format)
+    show(shown or "These results have nothing to analyze.")
 
 
-def _ruler_figures(results: dict[str, Results], markdown: bool) -> tuple[dict[str, Any], str]:
-    """Return RULER's figures as JSON and as text: scores by complexity, and the correlation."""
+def _only(figures: list[Figure], names: Sequence[str]) -> list[Figure]:
+    """Return the figures with these names, or all if there are none. Raises RulerError."""
+    if not names:
+        return figures
+    chosen = [figure for figure in figures if {figure.name, figure.family} & {*names}]
+    if not chosen:
+        families = ", ".join(dict.fromkeys(figure.family for figure in figures))
+        raise RulerError(f"There is no figure '{names[0]}' of these results, only: {families}.")
+    return chosen
+
+
+def _ruler_figures(runs: Runs) -> tuple[dict[str, Any], list[Figure]]:
+    """Return RULER's figures as JSON and as figures: scores by complexity, and the correlation."""
     from ruler_eval.analysis.complexity import correlate, panels
-    from ruler_eval.report import analysis_tables
+    from ruler_eval.figures.figure import Figure
+    from ruler_eval.figures.structure import complexity, correlation_figures
 
-    complexity = {}
-    parts = []
-    for label, result in results.items():
-        figures = panels(result) if result["dataset"]["standard"] is False else []
-        if figures:
-            complexity[label] = [asdict(panel) for panel in figures]
-            parts.append(line_of(f"Scores by complexity, {label}", markdown))
-            parts.append(analysis_tables.complexity(figures, markdown))
+    by_complexity = {}
+    for run in runs.runs:
+        found = panels(run.results) if run.results["dataset"]["standard"] is False else []
+        if found:
+            by_complexity[run.label] = [asdict(panel) for panel in found]
+    figures = complexity(runs)
     analysis: dict[str, Any]
     try:
-        analysis = correlate(results)
-        parts.append(analysis_tables.correlation(analysis, markdown))
+        analysis = correlate({run.label: run.results for run in runs.runs})
+        figures += correlation_figures(analysis)
     except RulerError as error:  # scores by complexity need no correlation
-        if not complexity:
+        if not by_complexity:
             raise
         analysis = {"correlation": None, "why": str(error)}
-        parts.append(f"No correlation. {error}")
-    return {**analysis, "complexity": complexity}, "\n\n".join(parts)
+        why = f"No correlation. {error}"
+        figures.append(Figure(name="correlation", title="", sentences=[why]))
+    return {**analysis, "complexity": by_complexity}, figures
 
 
 def _read_errors(path: Path) -> list[dict[str, Any]]:
@@ -253,29 +303,8 @@ def _read_errors(path: Path) -> list[dict[str, Any]]:
     raise RulerError(f"'{path}' was not written by `ruler errors --out`: name a file that was.")
 
 
-def _by_label(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
-    """Return the results by their --name, else the model's name, else the path.
+def _open(places: Sequence[Path], names: Sequence[str]) -> Runs:
+    """Return the scored runs, labelled by their --name, else by the model, else by the path."""
+    from ruler_eval.figures.series import open_runs
 
-    If several results are of the same model, the path is added to its name.
-    """
-    from ruler_eval.score.stored import open_results
-
-    if names and len(names) != len(paths):
-        raise RulerError(
-            f"There are {number_of(len(paths), 'result')}, but {len(names)} --name: add one for "
-            "each, in order."
-        )
-    opened = [open_results(path) for path in paths]
-    models = [str(results["model"] or "") for results in opened]
-    by_label: dict[str, Results] = {}
-    for number, (path, results) in enumerate(zip(paths, opened, strict=True)):
-        label = names[number] if names else models[number] or str(path)
-        if not names and models.count(models[number]) > 1:
-            label = f"{models[number]} ({path})".lstrip()
-        if label in by_label and names:
-            raise RulerError(f"'{label}' occurs twice: choose different --name labels.")
-        if label in by_label:
-            label = f"{label}, argument {number + 1}"
-        results["model"] = label
-        by_label[label] = results
-    return by_label
+    return open_runs(places, names)

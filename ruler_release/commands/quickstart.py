@@ -35,7 +35,9 @@ def quickstart(options: QuickstartCommand) -> None:
 
     Example: ruler quickstart
     """
-    from ruler_eval.report import terminal
+    from ruler_eval.figures.catalogue import score_figures
+    from ruler_eval.report.render import render
+    from ruler_release.commands.score import runs_of_results
 
     root = options.root
     run = root.parent / "runs" / "quickstart"
@@ -43,7 +45,7 @@ def quickstart(options: QuickstartCommand) -> None:
     print("Running the oracle, which answers with the references and needs no model:")
     answer_release(root, run)
     results = api.score(run, progress=True)
-    print(plain(terminal.scores(results)))
+    print(plain(render(score_figures(runs_of_results([results], [])), "text")))
     print(f"\nWritten: {plain(run / 'results.json')}", file=sys.stderr)
     page = api.report(run, out=run.with_name(f"{run.name}.html"))
     print(f"\nThe page of these scores: {page.resolve()}")

@@ -18,12 +18,16 @@ def report(options: ReportOptions) -> None:
     The page is a single file that opens from disk, without a network.
 
     Example: ruler report runs/qwen runs/llama --out report.html
+
+    Example: ruler report runs/qwen runs/llama --figures charts --format svg,pdf
     """
     from ruler_release.api import write_page
 
     check_file(options.out, "report.html")
     announce("Writing the page")
     print(f"Written: {plain(write_page(options))}")
+    if options.figures is not None:
+        print(f"Written: {plain(options.figures)}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from ruler_common.text import announce, command_line, note, number_of, plain, se
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import WHAT, RunOptions
-from ruler_release.commands.score import ScoreCommand, check_average, show_scores
+from ruler_release.commands.score import ScoreCommand, check_average, runs_of_results, show_scores
 
 if TYPE_CHECKING:
     from ruler_eval.gate.decide import SequentialDecision
@@ -210,7 +210,8 @@ def evaluate(options: EvalCommand) -> None:
     summary = run_and_show(run)
     results = score_files(scored)
     print()
-    show_scores(results, scored)
+    runs = runs_of_results([results], [])
+    show_scores(runs, scored)
     announce("Writing the page")
     page = write_page(ReportOptions(folder, out=folder / "report.html"))
     print(f"Written: {plain(folder / 'results.json')} and {plain(page)}")
@@ -218,7 +219,7 @@ def evaluate(options: EvalCommand) -> None:
         print(next_step(summary, folder))
         raise SystemExit(1)
     if scored.fail_under is not None:
-        check_average(results, scored.fail_under)
+        check_average(runs, scored.fail_under)
 
 
 def default_folder(model: str, parent: Path = Path("runs")) -> Path:

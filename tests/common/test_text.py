@@ -143,10 +143,15 @@ def test_each_row_can_have_a_line_below_it():
     assert lines[2:] == ["vt       1", "  one", "n" * 90, "         2", "  two"]
 
 
-def test_a_text_is_wrapped_between_words_and_escaped():
+def test_a_text_is_wrapped_to_the_terminal_between_words_and_escaped(monkeypatch):
     text = "A name such as a-model-of-several-parts\x1b[31m and " + "words " * 20
-    lines = sentences(text).splitlines()
-    assert max(map(len, lines)) <= 80
+    (piped,) = sentences(text).splitlines()
+    assert piped.count("words") == 20
+    monkeypatch.setattr("sys.stdout", Terminal())
+    for width in (60, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = sentences(text).splitlines()
+        assert width - 8 < max(map(len, lines)) <= width
     assert "\x1b" not in lines[0]
     assert "a-model-of-several-parts" in lines[0]
     assert sentences("/a" * 60) == "/a" * 60

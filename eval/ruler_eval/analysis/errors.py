@@ -85,6 +85,10 @@ _REFUSAL = re.compile(
     r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
     r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:be )?"
     r"(?:find|found|located?|determined?|identif(?:y|ied)|answered)\b|\bunanswer(?:ed|able)\b"
+    # does not know
+    r"|\bi (?:(?:do|did) not|don't|didn't|cannot|can't) (?:really |actually )?(?:know|tell|say)\b"
+    r"|\bi (?:have|had) no (?:idea|clue)\b|\bi(?:'m| am) (?:not|un)(?: quite)? ?(?:sure|certain)\b"
+    r"|\bi (?:do not|don't) have (?:enough|sufficient|any|the) (?:\w+ )?(?:information|context)\b"
     # declines
     r"|\bi(?:'m| am)? (?:cannot|can't|can not|am unable|unable|won't|not able|sorry)\b|as an ai\b"
     r"|\bsorry, (?:but )?i\b|\bcannot (?:assist|help|comply|fulfill?)\b"

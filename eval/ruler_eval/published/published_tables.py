@@ -54,8 +54,7 @@ class PublishedTable:
     date: str
     measured_on: str
     is_task: bool = False
-    threshold_model: str | None = None
-    threshold: float | None = None  # that model's score at 4K, for RULER's effective lengths
+    threshold: float | None = None  # Llama-2-7B's score at 4K, for RULER's effective lengths
 
     @property
     def lengths(self) -> list[str]:

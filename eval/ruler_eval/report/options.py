@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ruler_common.options import Names, Option, Place, check_options
+from ruler_common.names import check_name
+from ruler_common.options import Names, Option, Place, check_options, names_in, several
+from ruler_eval.report.formats import CHARTS, FORMATS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,5 +59,21 @@ class ReportOptions:
         ),
     ] = False
 
+    figures: Annotated[
+        Place | None,
+        Option("Also write every figure of the page into this folder.", metavar="DIR"),
+    ] = None
+    format: Annotated[
+        Names,
+        Option(
+            "The formats of --figures: svg and pdf (charts; pip install 'ruler-release[figures]'), "
+            "csv, latex, markdown, json, text.",
+            parse=names_in,
+            metavar="FORMATS",
+        ),
+    ] = ("svg",)
+
     def __post_init__(self) -> None:
         check_options(self)
+        for form in several(self.format):
+            check_name("--format", form, (*CHARTS, *FORMATS))

@@ -29,12 +29,12 @@ from ruler_common.options import paths
 from ruler_common.text import number_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
-from ruler_eval.run.records import RUN_FILE, Records, check_settings, shard_folders
+from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, check_settings, shard_folders
 from ruler_eval.score.columns import Columns
 from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.score.inspect_log import is_log
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RunFacts, run_facts
+from ruler_eval.score.own_run import RunFacts, run_facts, run_folders
 from ruler_eval.score.read import ReadFile, dataset_of_path, files_of_a_tool, read_file
 from ruler_eval.score.source import Source, is_oneruler
 
@@ -260,6 +260,29 @@ def _refuse_several(path: Path, runs: Iterable[str]) -> None:
             f"'{path}' has several runs ({', '.join(names[:_MAX_NAMES])}{more}): give the files of "
             "one run at a time."
         )
+
+
+def are_one_run(folders: Sequence[Path]) -> bool:
+    """Return whether RUN folders are parts of one run: equal settings, different configurations.
+
+    The folders may also hold the shards of a run each.
+    """
+    settings: dict[str, object] = {}
+    answered: set[str] = set()
+    for folder in folders:
+        for part in run_folders(folder):
+            facts = cast(Mapping[str, object], run_facts(part))
+            for name in _SETTINGS:
+                if name in facts and settings.setdefault(name, facts[name]) != facts[name]:
+                    return False
+            names = set(cast(Mapping[str, str], facts.get("rows", {})))
+            names = names or {file.name for file in _direct_files(part, _LINES)}
+            if part in shard_folders(part.parent) or names == {ANSWERS}:  # of unknown rows
+                names = {str(part.resolve())}
+            if names & answered:
+                return False
+            answered |= names
+    return True
 
 
 # ---- Release and names -----------------------------------------------------------------------

@@ -29,6 +29,16 @@ from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows, scores
 from ruler_eval.score.scoring import Scored, score
 
 RESULTS_FILE = "results.json"
+_BEGINNING = 400  # bytes of a results.json that have its format and the version of its scores
+
+
+def is_results(path: Path) -> bool:
+    """Return whether a file looks like a results.json of `ruler score`."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        beginning = file.read(_BEGINNING)
+    return b'"format"' in beginning and b'"score_version"' in beginning
 
 
 def open_results(path: Path) -> Results:

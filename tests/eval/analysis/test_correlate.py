@@ -9,7 +9,8 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.complexity import correlate
-from ruler_eval.report import analysis_tables
+from ruler_eval.figures.structure import correlation_figures
+from ruler_eval.report.render import render
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler, ruler_output
 
@@ -58,7 +59,7 @@ def test_no_level_of_correlation_is_called_chance():
     falling = correlate({"a": results(vt=[99, 95, 80, 60, 20], cwe=[90, 50, 40, 10, 2])})
     assert falling["correlation"][0][1] > 0.7
     assert "by_chance" not in falling
-    text = " ".join(analysis_tables.correlation(falling).split())
+    text = render(correlation_figures(falling), "text")
     assert "Lengths of one model are not independent" in text
     assert "chance" not in text
 
@@ -98,7 +99,7 @@ def test_the_command_prints_matrix_and_clusters_and_writes_json(write_run, tmp_p
         paths.append(run / "results.json")
     out = tmp_path / "correlation.json"
     stdout = ruler_output("analyze", *paths, "--out", out)
-    assert "Correlation over 4 pairs of model and length" in stdout
+    assert "Over 4 pairs of model and length" in stdout
     assert "Clusters as they join" in stdout
     result = json.loads(out.read_text())
     assert len(result["tasks"]) + len(result["constant"]) == 13

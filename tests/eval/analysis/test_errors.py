@@ -387,3 +387,37 @@ def test_a_scored_run_is_sorted_and_shown_by_its_own_rules(write_run, built):
     )
     (run / "results.json").unlink()
     assert "truncated" in ruler("errors", run, "--truncated", "wrong")[0]
+
+
+IN_EVERY_TASK = [
+    (VALUES, "niah_multivalue"),
+    (A_UUID, "niah_multikey_3"),
+    (A_WORD, "niah_single_1"),
+    (CHAIN, "vt"),
+    (COMMON, "cwe"),
+    (CODED, "fwe"),
+    (QUESTION, "qa_1"),
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I do not know.",
+        "I don't know the answer.",
+        "I don’t know.",
+        "Sorry, I have no idea.",
+        "I am not sure.",
+        "I'm not sure what the answer is.",
+        "I cannot tell from the text.",
+        "I do not have enough information to answer.",
+    ],
+)
+def test_a_refusal_has_the_same_kind_in_every_task(text):
+    assert {kind(row, task, text) for row, task in IN_EVERY_TASK} == {"refused"}
+
+
+def test_an_answer_with_a_word_of_a_refusal_is_not_a_refusal():
+    assert kind(QUESTION, "qa_1", "Orsk, as everyone knows.") == "other"
+    assert kind(QUESTION, "qa_1", "Know Your Enemy") == "other"
+    assert kind(QUESTION, "qa_1", "A film about a man who does not know his own name") == "other"

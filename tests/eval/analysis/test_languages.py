@@ -10,8 +10,10 @@ from ruler_common.errors import RulerError
 from ruler_common.languages import language_facts
 from ruler_common.names import LANGUAGES
 from ruler_eval.analysis.languages import HIGH_RESOURCE, analyze, none_ablation
+from ruler_eval.figures.languages import language_figures
+from ruler_eval.figures.series import ScoredRun, runs_of
 from ruler_eval.frozen_release import Release
-from ruler_eval.report.language_tables import report
+from ruler_eval.report.render import render
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import (
     right,
@@ -178,7 +180,8 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
     arguments = ["--errors", errors, "--name", "one", "--name", "two", "--out", out]
     stdout = ruler_output("analyze", *runs, *arguments)
     for title in (
-        "one: languages by their mean over the niah tasks",
+        "Languages by their mean over the niah tasks",
+        "one, mean of the niah tasks",
         "Correlation with the logarithm of Wikipedia's size, 4 languages",
         "Languages of high and of low resource",
         "Text and instruction in two languages",
@@ -234,13 +237,14 @@ def test_a_language_scored_on_other_cells_is_shown_without_a_rank(runs):
     assert "pl" not in entry["best_and_worst"]["best"] + entry["best_and_worst"]["worst"]
     assert entry["wikipedia"]["languages"] == 3
     text = "Not ranked, because their tasks and lengths differ from most languages': pl ("
-    assert text in report(result)
+    runs = runs_of([ScoredRun(label="first", results=results)])
+    assert text in render(language_figures(runs, result), "text")
 
 
 def test_results_of_two_datasets_and_missing_errors_are_refused(runs, tmp_path, write_run):
     run = write_run(right, configs=["vt_4k"])
     ruler("score", run)
-    assert "of oneruler and ruler: analyze them separately" in ruler("analyze", run, runs[0])[1]
+    assert "of oneruler and ruler: show them separately" in ruler("analyze", run, runs[0])[1]
     assert "--lengths are for ONERULER" in ruler("analyze", run, "--lengths", "4k")[1]
     assert (
         "Write it with: ruler errors RUN"

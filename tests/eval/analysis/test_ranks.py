@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ruler_eval.analysis.ranks import ranks
-from ruler_eval.report.comparison_tables import ranking
+from ruler_eval.figures.differences import rank_figures
+from ruler_eval.report.render import render
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler_error, ruler_output
@@ -63,7 +64,7 @@ def test_only_rows_of_all_models_count_and_a_partial_result_is_marked():
         "c": 80.0,
         "d": 100.0,
     }
-    text = " ".join(ranking(result).split())
+    text = render(rank_figures(result), "text")
     assert text.count("PARTIAL: only rows with a prediction count") == 1
 
 
@@ -93,7 +94,8 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
     stdout = ruler_output("compare", *runs, "--out", out)
     assert stdout.startswith("all has the highest average, ")
     assert "; no other model can be first (95 %)." in stdout
-    whose, table = stdout.split("\n\n")[1:3]
+    whose, title, table = stdout.split("\n\n")[1:4]
+    assert title == "Models by their averages over the rows that all share"
     assert whose.startswith("all, ")
     assert " ".join(whose.split()).count("custom rows") == 3
     assert table.split()[:4] == ["model", "Avg.", "rank", "95"]

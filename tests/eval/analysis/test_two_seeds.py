@@ -10,7 +10,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import seeds_of
 from ruler_eval.analysis.seeds import compare_seeds
-from ruler_eval.report import comparison_tables
+from ruler_eval.figures.differences import seed_figures
+from ruler_eval.report.render import render
 from ruler_release import api
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import change_column
@@ -41,7 +42,7 @@ def test_a_model_that_knows_the_published_rows_scores_higher_on_them():
     low, high = every["interval"]
     assert 0 < low < every["difference"] < high
     assert (every["higher"], comparison["seeds"]) == ("a", {"a": 0, "b": 7})
-    assert "Seed 0 minus seed 7: " in comparison_tables.seeds(comparison)
+    assert "Seed 0 minus seed 7: " in render(seed_figures(comparison), "text")
 
 
 @pytest.mark.parametrize(("share", "rows"), [(0.5, 50), (0.9, 100), (0.99, 100), (1.0, 20)])
@@ -68,10 +69,12 @@ def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mea
     assert [c["same_questions"] for c in comparison["configurations"].values()] == [False, True]
     assert comparison["all"] is not None
     assert (comparison["all"]["difference"], comparison["all"]["configurations"]) == (0, 1)
-    assert "qa_1_4k *" in comparison_tables.seeds(comparison)
+    assert "qa_1_4k *" in render(seed_figures(comparison), "text")
     questions_only = compare_seeds(*(of_seed(s, ("qa_1_4k",), qa_1_4k=right) for s in (0, 7)))
     assert questions_only["all"] is None
-    assert "No configuration has different questions" in comparison_tables.seeds(questions_only)
+    assert "No configuration has different questions" in render(
+        seed_figures(questions_only), "text"
+    )
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,11 @@ def test_two_runs_of_one_configuration_are_refused_wherever_they_lie(tmp_path):
 def test_runs_of_two_models_are_not_joined(write_run):
     a = write_run(right, "a", ["vt_4k"])
     b = write_run(right, "b", ["cwe_4k"])
-    assert "is another run (model b, before it a)" in ruler("score", a, b)[1]
+    files = [run / f"{config}.jsonl" for run, config in ((a, "vt_4k"), (b, "cwe_4k"))]
+    assert "is another run (model b, before it a)" in ruler("score", *files)[1]
+    lines = ruler_output("score", a, b).splitlines()
+    (start,) = [place for place, line in enumerate(lines) if line.startswith("model ")]
+    assert [line.split()[0] for line in lines[start + 2 : start + 4]] == ["a", "b"]
 
 
 def test_one_model_in_two_folders_is_one_run(write_run, tmp_path):
@@ -153,7 +157,10 @@ def test_one_model_in_two_folders_is_one_run(write_run, tmp_path):
     ):
         for folder, run, value in zip((a, b), settings, (before, now), strict=True):
             (folder / "run.json").write_text(json.dumps(run | {name: value}))
-        assert f"is another run ({name} {now}, before it {before})" in ruler("score", a, b)[1]
+        files = [a / "vt_4k.jsonl", b / "cwe_4k.jsonl"]
+        assert f"is another run ({name} {now}, before it {before})" in ruler("score", *files)[1]
+        stdout = ruler_output("score", a, b)  # two runs of one model, side by side
+        assert {f"a ({folder})" for folder in (a, b)} <= {*re.findall(r"a \([^)]*\)", stdout)}
 
 
 # ---- Which rows ------------------------------------------------------------------------------

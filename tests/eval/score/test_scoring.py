@@ -11,9 +11,9 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
+from ruler_eval.figures.runs import headline
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.terminal import headline
 from ruler_eval.score.options import ScoreOptions
 from ruler_eval.score.results import FORMAT, load
 from ruler_eval.score.rows import ScoringRules, row_score

@@ -48,7 +48,8 @@
     const figure = data.figures[place.dataset.chart], spec = structuredClone(figure.spec);
     spec.datasets = { ...spec.datasets, records: figure.records };
     for (const [name, records] of Object.entries(spec.datasets)) spec.datasets[name] = records.filter(isShown);
-    const narrow = place.clientWidth < 560 && !printing;  // no space next to the lines
+    const space = place.closest(".scroll").clientWidth;
+    const narrow = space < 560 && !printing;  // no space next to the lines
     if (narrow && spec.datasets.labels) {
       spec.datasets.labels = [];
       spec.padding = 4;
@@ -57,7 +58,9 @@
       spec.layer = spec.layer.filter((layer) => !layer.data || spec.datasets[layer.data.name].length);
     }
     const actions = { export: true, source: false, compiled: false, editor: false };
-    const settings = { actions, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
+    const config = theme();
+    config.legend.labelLimit = Math.max(120, space - 190);  // the names of tasks are left of a legend
+    const settings = { actions, ast: true, renderer: "svg", config, defaultStyle: false,
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
@@ -121,12 +124,19 @@
   for (const tab of tabs) tab.addEventListener("click", () => showGroup(tab.dataset.group));
   if (tabs.length) showGroup("0");
 
-  /* Tables as CSV files; of a score with its interval only the score. */
+  /* Tables as CSV files; a score with an interval has columns for its two ends. */
   function csv(table) {
     const text = (cell) => (cell.querySelector("b, bdi, button") || cell).textContent.trim();
     const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const heads = [...table.rows[0].cells];
+    const values = (cell, column) => {
+      if (!("interval" in heads[column].dataset)) return [text(cell)];
+      const ends = cell.tagName === "TH" ? [`${text(cell)} low`, `${text(cell)} high`]
+        : [cell.dataset.low || "", cell.dataset.high || ""];
+      return [text(cell), ...ends];
+    };
     return [...table.rows].filter((row) => !row.hidden)
-      .map((row) => [...row.cells].map((cell) => quoted(text(cell))).join(",") + "\n").join("");
+      .map((row) => [...row.cells].flatMap(values).map(quoted).join(",") + "\n").join("");
   }
   for (const button of all("button.csv")) {
     button.addEventListener("click", () => {

@@ -1,6 +1,6 @@
 """The rows behind the page's numbers: questions, answers, and the kinds of wrong answers.
 
-    rows = read_rows(page)
+    rows = read_rows(open_runs([Path("runs/qwen")]))
     rows.by_run[0]["vt_4k"].kinds[7]                  # "incomplete"
     rows.dialog["vt_4k"][0]["answers"]["Qwen"]["text"]
     text, sentence = fit_rows(rows.dialog, 900_000)   # "At most 10 rows of a configuration are …"
@@ -19,6 +19,7 @@ import gzip
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,9 +27,11 @@ from typing import Any, NamedTuple
 
 from ruler_common.text import shortened
 from ruler_eval.analysis.errors import COLUMNS, answers_from_memory, error_of
+from ruler_eval.figures.errors import BARS_NOTE, TaskErrors
+from ruler_eval.figures.series import Runs
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import state_of
-from ruler_eval.report.page.runs import PageInput, ReportedRun
+from ruler_eval.report.page.answers import AnsweredRun
 from ruler_eval.score.results import RowState, row_values
 from ruler_eval.score.rows import ConfigScores
 from ruler_eval.tasks import family_of, row_of_prompt
@@ -65,7 +68,7 @@ _OMITTED = re.compile(r"…?\.{8,}…?")
 class ConfigRows:
     """One run's rows of one configuration, by index, and the kinds of its errors."""
 
-    run: ReportedRun
+    run: AnsweredRun
     scored: ConfigScores
     scores: Mapping[int, float]  # 0 … 1
     states: Mapping[int, RowState]
@@ -94,12 +97,12 @@ class PageRows(NamedTuple):
     dialog: dict[str, list[dict[str, Any]]]
 
 
-def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
+def read_rows(runs: Sequence[AnsweredRun], every_error: bool = False) -> PageRows:
     """Read the rows behind the page's numbers; a run without answers has none.
 
     With `every_error` all wrong rows are sorted into kinds.
     """
-    by_run = [_rows_of(run) for run in page.runs]
+    by_run = [_rows_of(run) for run in runs]
     # Runs on the same configuration of the same release are read together.
     groups: dict[tuple[Path | None, str], list[ConfigRows]] = {}
     for rows_by_config in by_run:
@@ -134,7 +137,7 @@ def _read_group(group: Sequence[ConfigRows], end: int | None) -> list[dict[str, 
     return [row for rows_of_index in chosen.values() for row in rows_of_index]
 
 
-def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
+def _rows_of(run: AnsweredRun) -> dict[str, ConfigRows]:
     """Return the rows of a run by configuration, with the failed rows sorted."""
     scores, states = run.rows.scores, row_values(run.results, "state")
     memories: dict[str, dict[int, str]] = {}
@@ -273,6 +276,70 @@ def _evidence(row: PartialRow) -> list[dict[str, Any]]:
     return evidence
 
 
+def count_errors(runs: Runs, rows_of_runs: Sequence[Mapping[str, ConfigRows]]) -> list[TaskErrors]:
+    """Count the kinds of errors of each series and task that has rows."""
+    errors = []
+    for series in runs.series:
+        rows_by_config = rows_of_runs[series.run_number]
+        for task in runs.tasks:
+            configs = []
+            kinds: Counter[str] = Counter()
+            rows = wrong = 0
+            for name, cell in series.cells.items():
+                if cell["task"] == task and name in rows_by_config:
+                    configs.append(name)
+                    of_config = rows_by_config[name]
+                    rows += len(of_config.scores)
+                    wrong += len(of_config.wrong)
+                    wrong -= sum(kind is None for kind in of_config.kinds.values())
+                    kinds += kinds_of(of_config)
+            if configs:
+                errors.append(TaskErrors(series.id, task, configs, rows, wrong, kinds))
+    return errors
+
+
+def kinds_of(rows: ConfigRows) -> Counter[str]:
+    """Return how often each kind of error was found among the sorted rows of a configuration."""
+    return Counter(kind for kind in rows.kinds.values() if kind is not None)
+
+
+def error_note(runs: Sequence[AnsweredRun], errors: Sequence[TaskErrors]) -> str:
+    """Return what a reader must know about the kinds: which rows were sorted, and by what."""
+    wrong = sum(task.wrong for task in errors)
+    sorted_rows = sum(task.kinds.total() for task in errors)
+    notes = []
+    if wrong:
+        notes.append(BARS_NOTE)
+    elif errors:
+        notes.append("No row was answered wrongly.")
+    if sorted_rows < wrong:
+        notes.append(
+            f"{sorted_rows:,} of {wrong:,} wrong rows were sorted, those among the first rows of "
+            "every configuration; `ruler report --every-error` sorts all of them."
+        )
+    for run in runs:
+        if run.problem is not None:
+            notes.append(f"The rows of {run.label} and their errors are missing: {run.problem}.")
+    if any(scores.repeats > 1 for run in runs for scores in run.configs.values()):
+        notes.append("Of several samples of a row only the first counts here.")
+    if any(_lacks_texts(run) for run in runs):
+        notes.append(
+            "Rows whose release was not found were sorted without their texts, so distractors "
+            "were not recognized: name the release with --dataset."
+        )
+    return " ".join(notes)
+
+
+def _lacks_texts(run: AnsweredRun) -> bool:
+    """Return whether neither a release nor the files of answers have the texts of the rows."""
+    if run.release is not None:
+        return False
+    for scores in run.configs.values():
+        if scores.answers and next(iter(scores.answers.values())).known_prompt is None:
+            return True
+    return False
+
+
 def fit_rows(dialog: Mapping[str, Sequence[dict[str, Any]]], max_bytes: int) -> tuple[str, str]:
     """Return the rows, compressed to `max_bytes` or less, and a sentence that says which they are.
 
@@ -312,7 +379,7 @@ def packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
-def show_command(run: ReportedRun) -> dict[str, str] | None:
+def show_command(run: AnsweredRun) -> dict[str, str] | None:
     """Return the arguments with which `ruler show` shows a row of the run and its answer.
 
     They are quoted for a shell; `run` is empty if the answers are in several places.

@@ -12,13 +12,16 @@ from typing import Any
 
 import pytest
 
+from ruler_eval.figures.depth import depth_maps
+from ruler_eval.figures.differences import Pair, difference_figure, pair_runs
+from ruler_eval.figures.effective import effective_length
+from ruler_eval.figures.runs import custom_rows_of, facts_of, warnings_about
+from ruler_eval.figures.scores import scores, tasks
+from ruler_eval.figures.series import Runs, ScoredRun, runs_of
+from ruler_eval.figures.summary import summary
+from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.build import build_sections
-from ruler_eval.report.page.differences import Pair, difference_figure, pair_runs
-from ruler_eval.report.page.rows import PageRows, read_rows
-from ruler_eval.report.page.runs import PageInput, open_runs, run_facts
-from ruler_eval.report.page.scores import score_tables, summary
-from ruler_eval.report.page.tasks import count_errors, depth_maps, heat_maps
-from ruler_eval.report.terminal import effective_between
+from ruler_eval.report.page.rows import PageRows, count_errors, read_rows
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
 from tests.eval.scoring_helpers import right
@@ -26,61 +29,74 @@ from tests.in_process import ruler, ruler_error, ruler_output
 
 
 @pytest.fixture(scope="module")
-def page(three_runs: list[Path]) -> PageInput:
+def answered(three_runs: list[Path]) -> list[AnsweredRun]:
     return open_runs(three_runs)
 
 
 @pytest.fixture(scope="module")
-def rows(page: PageInput) -> PageRows:
-    return read_rows(page)
+def page(answered: list[AnsweredRun]) -> Runs:
+    return runs_of(answered)
 
 
 @pytest.fixture(scope="module")
-def pairs(page: PageInput) -> list[Pair]:
+def rows(answered: list[AnsweredRun]) -> PageRows:
+    return read_rows(answered)
+
+
+@pytest.fixture(scope="module")
+def pairs(page: Runs) -> list[Pair]:
     return pair_runs(page)
 
 
+def sentences_of(runs: Runs, pairs: list[Pair]) -> list[str]:
+    """The sentences in short."""
+    return [*summary(runs, pairs).sentences]
+
+
 def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
-    tables = {table.name: table for table in score_tables(page)}
-    columns = list(tables["all tasks"].columns)[1:]
-    assert columns == ["wAvg (inc)", "effective", "4K", "8K", "Avg.", "wAvg (dec)", "relative"]
+    tables = dict(zip(page.groups, scores(page, with_published=True), strict=True))
+    columns = [column.header for column in tables["all"].columns if not column.is_detail][1:]
+    assert columns == [
+        *("4K", "8K", "Avg.", "wAvg (inc)", "wAvg (dec)", "lengths in averages", "effective"),
+        "relative",
+    ]
     for number, run in enumerate(three_runs):
         results = load(run)
         (tokenizer,) = results["summary"]
         for name, table in tables.items():
-            group = results["summary"][tokenizer]["en"].get(name.removesuffix(" tasks"))
-            cells = [row.cells for row in table.rows if row.series and row.series.id == number]
-            assert len(cells) == (group is not None)
-            for row_cells in cells:
-                for column, mean in (
-                    ("Avg.", group["average"]),
-                    ("wAvg (inc)", group["weighted_inc"]),
-                    *((length.upper(), mean) for length, mean in group["lengths"].items()),
+            group = results["summary"][tokenizer]["en"].get(name)
+            records = [r for r in table.records if not r["published"] and r["series"] == [number]]
+            assert len(records) == (group is not None)
+            for record in records:
+                for field, mean in (
+                    ("average", group["average"]),
+                    ("weighted_inc", group["weighted_inc"]),
+                    *((f"at {length}", mean) for length, mean in group["lengths"].items()),
                 ):
-                    score = mean["score"]
-                    assert row_cells[column].text == ("–" if score is None else f"{score:.1f}")
-                assert row_cells["effective"].text == group["effective_length_name"]
-        heat = heat_maps(page)[number]
+                    assert record[field] == mean["score"]
+                    assert record[f"{field} interval"] == mean["interval"]
+                assert record["effective"] == group["effective_length_name"]
+        heat = tasks(page)[number]
         assert {
             record["configs"][0]: (record["score"], record["rows"])
             for record in heat.records
-            if record["configs"]
+            if record["configs"] and not record["row"].startswith("mean ")
         } == {name: (cell["score"], cell["n"]) for name, cell in results["configurations"].items()}
 
 
 def test_the_lowest_score_of_one_model_is_named_if_scores_differ(page):
     series = page.series[0]
-    equal_scores = " ".join(summary(replace(page, series=[series]), []))
+    equal_scores = " ".join(sentences_of(replace(page, series=[series]), []))
     assert "Right-70B scores 100.0" in equal_scores
     assert "Lowest" not in equal_scores
     cells = {**series.cells, "vt_4k": {**series.cells["vt_4k"], "score": 12.5}}
-    sentences = summary(replace(page, series=[replace(series, cells=cells)]), [])
+    sentences = sentences_of(replace(page, series=[replace(series, cells=cells)]), [])
     assert "Lowest score of Right-70B: 12.5, in vt at 4K." in sentences
 
 
 def test_without_all_tasks_at_any_length_the_means_of_the_lengths_are_named(page):
     series = page.series[2]  # four tasks at 4k
-    sentences = summary(replace(page, series=[series]), [])
+    sentences = sentences_of(replace(page, series=[series]), [])
     mean = series.groups["all"]["lengths"]["4k"]
     assert mean["tasks"] == 4
     low, high = mean["interval"]
@@ -94,26 +110,27 @@ def test_missing_rows_are_counted_among_all_rows_of_a_partial_result(write_run):
 
     run = write_run(first_row, configs=["vt_4k"])
     ruler_output("score", run, "--partial")
-    sentences = summary(open_runs([run]), [])
+    sentences = sentences_of(runs_of(open_runs([run])), [])
     assert sentences[-1] == "Not answered to the end: run 4 missing of 5 rows."
 
 
-def test_a_run_at_0k_only_has_no_empty_section(write_run, page):
+def test_a_run_at_0k_only_has_no_empty_section(answered, page):
     """A run of which no length has a window has no curves."""
     only_0k = replace(page, runs=page.runs[:1], series=page.series[:1], lengths={"0k": 0})
-    sections = build_sections(only_0k, PageRows([{}], {}), [run_facts(page.runs[0])])
+    sections = build_sections(only_0k, answered[:1], PageRows([{}], {}))
     assert "curves" not in [section.id for section in sections]
 
 
 def test_what_was_run_is_shown(page):
-    run = run_facts(page.runs[1])
+    run = page.runs[1]
     assert run.label == "Worse-8B"
-    assert run.facts["Data"] == "RULER 1.0.0"
-    assert run.facts["Engine"] == "vllm 0.32.0"
-    assert run.facts["Reasoning"] == "off"
-    assert run.custom_rows.startswith("custom rows: embedded texts (")
-    assert run.warnings == [run.custom_rows]
-    assert run.facts["Rows scored"] == str(26 * 5)
+    facts = facts_of(run)
+    assert facts["Data"] == "RULER 1.0.0"
+    assert facts["Engine"] == "vllm 0.32.0"
+    assert facts["Reasoning"] == "off"
+    assert custom_rows_of(run).startswith("custom rows: embedded texts (")
+    assert warnings_about(run) == [custom_rows_of(run)]
+    assert facts["Rows scored"] == str(26 * 5)
 
 
 def test_settings_of_zero_speed_and_price_are_shown(page):
@@ -128,7 +145,7 @@ def test_settings_of_zero_speed_and_price_are_shown(page):
         ],
     }
     results = {**page.runs[1].results, "run": settings}
-    facts = run_facts(replace(page.runs[1], results=results)).facts
+    facts = facts_of(ScoredRun(label="Worse-8B", results=results))
     assert facts["Sampling"] == "temperature 0.0, top_p 1.0"
     assert facts["Engine settings"] == (
         "max_model_len 8192, cache.dtype fp8, cache.prefix_caching False"
@@ -174,10 +191,9 @@ def test_pairs_of_runs_have_their_differences(page, pairs):
             assert record["result"] == "not clearly different"
 
 
-def test_every_record_that_opens_rows_names_its_configurations(page, rows):
-    facts = [run_facts(run) for run in page.runs]
+def test_every_record_that_opens_rows_names_its_configurations(answered, page, rows):
     names = {name for run in page.runs for name in run.results["configurations"]}
-    for section in build_sections(page, rows, facts):
+    for section in build_sections(page, answered, rows):
         for figure in section.figures:
             for record in figure.records:
                 if "configs" in record:
@@ -190,7 +206,7 @@ def test_every_record_that_opens_rows_names_its_configurations(page, rows):
 
 
 def test_the_first_sentences_are_the_numbers_of_the_tables(page, pairs):
-    sentences = summary(page, pairs)
+    sentences = sentences_of(page, pairs)
     over_all = pairs[0].comparison["all"]
     low, high = over_all["interval"]
     lead = f"Right-70B leads: {over_all['difference']:.1f} points [{low:.1f}, {high:.1f}] above"
@@ -207,7 +223,7 @@ def test_the_model_that_leads_over_all_rows_is_named_first(page, pairs):
     """Also if the other has the higher average: lengths with too few tasks are in no average."""
     comparison: Any = copy.deepcopy(pairs[0].comparison)
     comparison["all"] |= {"difference": -3.0, "interval": [-5.0, -1.0], "better": "b"}
-    sentences = summary(page, [replace(pairs[0], comparison=comparison), *pairs[1:]])
+    sentences = sentences_of(page, [replace(pairs[0], comparison=comparison), *pairs[1:]])
     assert sentences[0].startswith("Worse-8B leads: 3.0 points [1.0, 5.0] above Right-70B in")
 
 
@@ -219,13 +235,15 @@ def test_an_effective_length_near_the_threshold_has_its_interval(page, pairs):
         "effective_length": 4096,
         "effective_length_interval": [None, 8192],
     }
-    assert effective_between(group) == "<4K-8K"
+    assert effective_length(group) == ("4K", "below 4K to 8K")
     near = replace(worse, groups={**worse.groups, "all": group})
     changed = replace(page, series=[page.series[0], near, page.series[2]])
-    (holds,) = [text for text in summary(changed, pairs) if text.startswith("Effective length")]
-    assert "Worse-8B to 4K [<4K-8K by the ends of the intervals]" in holds
-    (row,) = [row for row in score_tables(changed)[0].rows if row.series is near]
-    assert row.cells["effective"].small == "<4K–8K"
+    (holds,) = [
+        text for text in sentences_of(changed, pairs) if text.startswith("Effective length")
+    ]
+    assert "Worse-8B to 4K [below 4K to 8K by the ends of the intervals]" in holds
+    (record,) = [r for r in scores(changed)[0].records if r["series"] == [near.id]]
+    assert (record["effective"], record["between"]) == ("4K", "below 4K to 8K")
 
 
 def test_needles_are_pooled_by_depth_with_their_number(page):

@@ -7,8 +7,9 @@ from typing import Any
 
 from ruler_eval.analysis.complexity import Line, Panel
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.page.runs import PageInput, ReportedRun, Series
-from ruler_eval.report.page.tasks import KIND_COLOURS, correlation_figure, panel_figure
+from ruler_eval.figures.errors import KIND_COLOURS
+from ruler_eval.figures.series import Runs, ScoredRun, Series
+from ruler_eval.figures.structure import correlation_figure, panel_figure
 
 
 def parts(spec: Any) -> Any:
@@ -31,29 +32,29 @@ def test_the_correlation_has_every_pair_of_tasks():
         for row, line in zip("abc", matrix, strict=True)
         for column, r in zip("abc", line, strict=True)
     }
-    assert figure.table()[1] == ["a", "b", "0.50"]
-    assert figure.spec is not None
-    assert figure.spec["layer"][0]["encoding"]["color"]["field"] == "r"
+    assert figure.lines()[1][1] == ["a", "b", "0.50"]
+    assert figure.chart is not None
+    assert figure.chart["layer"][0]["encoding"]["color"]["field"] == "r"
 
 
 def test_the_parameter_is_along_a_complexity_chart_and_a_line_is_a_length():
     lines = [Line(value, f"keys_{value}", {"4k": 9.0, "8k": 8.0}) for value in ("1", "2", "full")]
     panel = Panel(title="niah: keys", tokenizer="tekken", lengths=["4k", "8k"], lines=lines)
     lengths = {"4k": 4096, "8k": 8192}
-    run = ReportedRun(label="me", results={})
+    run = ScoredRun(label="me", results={})
     series = Series(
         id=0, run_number=0, run=run, label="me", tokenizer="tekken", languages="en", groups={},
         members={}, cells={}, colour="#000000", shape="circle",
     )  # fmt: skip
-    page = PageInput(dataset="ruler", runs=[run], series=[series], lengths=lengths, tasks=[])
+    page = Runs(dataset="ruler", runs=[run], series=[series], lengths=lengths, tasks=[])
     figure = panel_figure(page, series, "complexity-0-0", panel)
-    channels = [part["encoding"] for part in parts(figure.spec) if "encoding" in part]
+    channels = [part["encoding"] for part in parts(figure.chart) if "encoding" in part]
     x = next(part["x"] for part in channels if "shape" in part)
     assert (x["field"], x["title"], x["sort"]) == ("value", "keys", ["1", "2", "full"])
     assert {part["color"]["field"] for part in channels if "color" in part} == {"length"}
     assert figure.title == "Score by complexity, niah: keys"
-    assert figure.spec is not None
-    assert len(figure.spec["layer"]) == 2  # an empty layer of dashed lines would have no name
+    assert figure.chart is not None
+    assert len(figure.chart["layer"]) == 2  # an empty layer of dashed lines would have no name
 
 
 def deuteranopia(colour: str) -> tuple[float, float, float]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.report.page.differences import pair_runs
-from ruler_eval.report.page.rows import fit_rows, read_rows
-from ruler_eval.report.page.runs import open_runs
-from ruler_eval.report.page.tasks import count_errors
+from ruler_eval.figures.differences import pair_runs
+from ruler_eval.figures.series import runs_of
+from ruler_eval.report.page.answers import open_runs
+from ruler_eval.report.page.rows import count_errors, fit_rows, read_rows
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
 from tests.in_process import ruler_output
@@ -96,8 +96,9 @@ def test_two_real_runs_of_kvpress_are_compared(tmp_path):
     for ratio, run in real.kvpress_runs().items():
         files.append(tmp_path / f"{ratio}.json")
         ruler_output("score", run, "--out", files[-1])
-    page = open_runs(files, ["a", "b"])
+    answered = open_runs(files, ["a", "b"])
+    page = runs_of(answered)
     assert pair_runs(page)[0].comparison is not None
-    rows = read_rows(page)
+    rows = read_rows(answered)
     assert sum(task.wrong for task in count_errors(page, rows.by_run)) > 1000
     assert len(rows.dialog) == 13

@@ -5,6 +5,7 @@ axe_core/ holds axe-core 4.14.1 (MPL-2.0), which finds violations of accessibili
 
 from __future__ import annotations
 
+import csv
 import shlex
 from collections.abc import Callable
 from functools import partial
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 
 from ruler_eval.analysis.errors import KINDS
+from ruler_eval.figures.scores import tasks
+from ruler_eval.figures.series import Runs, runs_of
+from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.rows import read_rows
-from ruler_eval.report.page.runs import PageInput, open_runs
-from ruler_eval.report.page.tasks import heat_maps
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 from tests.in_process import ruler
 from tests.nightly import mostly_nightly
@@ -34,8 +36,13 @@ def opened(open_file, page_file) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="module")
-def page_input(three_runs) -> PageInput:
+def answered(three_runs) -> list[AnsweredRun]:
     return open_runs(three_runs)
+
+
+@pytest.fixture(scope="module")
+def page_input(answered) -> Runs:
+    return runs_of(answered)
 
 
 def rows_of(page, name, series=1):
@@ -58,18 +65,18 @@ def test_the_page_opens_from_disk_with_every_section(opened, page_input):
     numbers = page.eval_on_selector_all(
         '#tasks figure[data-series="1"] .heat td', "cells => cells.map(cell => cell.textContent)"
     )
-    cells = [record["score"] for record in heat_maps(page_input)[1].records]
+    cells = [record["score"] for record in tasks(page_input)[1].records]
     assert numbers == ["not run" if score is None else f"{score:.1f}" for score in cells]
 
 
 def test_a_charts_menu_saves_it_as_svg_and_png(opened):
     page = opened()
-    menu = page.locator('[data-chart="average"] summary')
+    menu = page.locator('[data-chart="curves"] summary')
     assert menu.get_attribute("aria-label") == "Save this chart"
     menu.click()
     for name, first in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
         with page.expect_download() as saved:
-            page.click(f'[data-chart="average"] .vega-actions >> text=Save as {name}')
+            page.click(f'[data-chart="curves"] .vega-actions >> text=Save as {name}')
         assert Path(saved.value.path()).read_bytes().startswith(first)
 
 
@@ -115,7 +122,7 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     assert page.text_content("#rows-title").startswith("Worse-8B: niah_single_1")
     assert page.input_value("#by-kind") in KINDS
     page.keyboard.press("Escape")
-    line = page.locator('[data-chart="average"] path[aria-roledescription="line mark"]').first
+    line = page.locator('[data-chart="curves"] path[aria-roledescription="line mark"]').first
     line.dispatch_event("click")  # many cells share a line
     assert page.query_selector("dialog[open]") is None
     cell = page.locator('#depth figure[data-series="1"] .needles button').first
@@ -149,13 +156,13 @@ def test_a_row_has_the_command_that_makes_a_page_of_its_whole_prompt(
     assert serious_faults(displayed) == []
 
 
-def test_hostile_answers_and_names_are_text(opened, page_input):
+def test_hostile_answers_and_names_are_text(opened, answered, page_input):
     page = opened()
     scripts = page.locator("script").count()
     rows = rows_of(page, "niah_single_1 at 4K", series=2)
     answers = [part.text_content() for row in rows for part in row.query_selector_all(".answer")]
     label = page_input.series[2].label
-    rows_shown = read_rows(page_input).dialog["niah_single_1_4k"]
+    rows_shown = read_rows(answered).dialog["niah_single_1_4k"]
     assert set(answers) >= {row["answers"][label]["text"] for row in rows_shown}
     assert {HOSTILE["markup"], HOSTILE["end"]} <= set(answers)
     assert all(row.query_selector(".answer").bounding_box()["width"] < 900 for row in rows)
@@ -194,8 +201,8 @@ def test_models_are_hidden_and_published_ones_shown(opened):
     page.eval_on_selector_all(
         "details.choice", "all => all.forEach(details => { details.open = true; })"
     )
-    lines = '[data-chart="average"] path[aria-roledescription="line mark"]'
-    points = '[data-chart="average"] path[aria-roledescription="point"]'
+    lines = '[data-chart="curves"] path[aria-roledescription="line mark"]'
+    points = '[data-chart="curves"] path[aria-roledescription="point"]'
     before = page.locator(points).count()
     page.uncheck('[data-model="1"]')
     page.wait_for_function(f"document.querySelectorAll('{points}').length < {before}")
@@ -300,3 +307,52 @@ def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
     assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
     assert all(len(picture) > 100_000 for picture in pictures.values())
     assert pictures["light"] != pictures["dark"]
+
+
+def test_the_csv_of_the_table_of_models_has_the_ends_of_its_intervals(opened, page_input):
+    page = opened()
+    with page.expect_download() as saved:
+        page.click('.group[data-group="0"] .csv')
+    lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+    header, *rows = csv.reader(lines)
+    assert header[:7] == ["model", "4K", "4K low", "4K high", "8K", "8K low", "8K high"]
+    (worse,) = [row for row in rows if row[0] == "Worse-8B"]
+    low, high = page_input.series[1].groups["all"]["lengths"]["4k"]["interval"]
+    assert [float(worse[2]), float(worse[3])] == [low, high]
+
+
+OVERLAPS = """() => [...document.querySelectorAll(".vega")].filter((chart) => {
+  const save = chart.querySelector("summary").getBoundingClientRect();
+  const marks = "svg .mark-rect path, svg .mark-symbol path, svg .mark-text text";
+  return [...chart.querySelectorAll(marks)]
+    .some((mark) => { const box = mark.getBoundingClientRect();
+      return box.right > save.left && box.left < save.right
+        && box.bottom > save.top && box.top < save.bottom; });
+}).map((chart) => chart.dataset.chart)"""
+"""The charts of which something lies under the button that saves them."""
+LEGENDS = """() => [...document.querySelectorAll(".vega")].filter((chart) => {
+  const end = chart.closest(".scroll").getBoundingClientRect().right + 1;
+  return [...chart.querySelectorAll("svg .role-legend-label text")]
+    .some((label) => label.getBoundingClientRect().right > end);
+}).map((chart) => chart.dataset.chart)"""
+"""The charts of which a legend is cut off."""
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_no_legend_is_cut_and_nothing_lies_under_the_button_that_saves(
+    viewport, open_file, page_file, languages_file
+):
+    for file in (page_file, languages_file):
+        page = open_file(file, viewport=viewport)
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate(LEGENDS) == []
+
+
+def test_a_threshold_is_drawn_once_in_each_chart(opened):
+    page = opened()
+    for name in ("curves", "curves-1"):
+        rules = page.locator(f'[data-chart="{name}"] svg .mark-rule.role-mark line')
+        dashed = [rule for rule in rules.all() if rule.get_attribute("stroke-dasharray")]
+        assert len(dashed) == 1
+        texts = page.locator(f'[data-chart="{name}"] svg text').all_text_contents()
+        assert sum("threshold" in text for text in texts) == 1

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from ruler_eval.analysis.languages import analyze
-from ruler_eval.report.page.differences import difference_figure, pair_runs
-from ruler_eval.report.page.languages import languages
+from ruler_eval.figures.differences import difference_figure, pair_runs
+from ruler_eval.figures.figure import Figure
+from ruler_eval.figures.languages import language_figures
+from ruler_eval.figures.runs import warnings_about
+from ruler_eval.figures.scores import tasks
+from ruler_eval.figures.series import Runs, runs_of
+from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.rows import read_rows
-from ruler_eval.report.page.runs import PageInput, open_runs, run_facts
-from ruler_eval.report.page.tasks import heat_maps
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import (
     DESK,
@@ -24,14 +27,24 @@ from tests.eval.scoring_helpers import right
 
 
 @pytest.fixture(scope="module")
-def page(language_runs: list[Path]) -> PageInput:
+def answered(language_runs: list[Path]) -> list[AnsweredRun]:
     return open_runs(language_runs)
+
+
+@pytest.fixture(scope="module")
+def page(answered: list[AnsweredRun]) -> Runs:
+    return runs_of(answered)
+
+
+def languages(runs: Runs) -> list[Figure]:
+    """The figures of languages."""
+    return language_figures(runs, analyze({run.label: run.results for run in runs.runs}))
 
 
 def test_the_figures_are_those_of_ruler_analyze(page, language_runs):
     names = ("Worse-8B", "Worst-1B")
     analyzed = analyze({name: load(run) for name, run in zip(names, language_runs, strict=True)})
-    figures = {figure.name: figure for figure in languages(page)[0]}
+    figures = {figure.name: figure for figure in languages(page)}
     model = analyzed["models"]["Worse-8B"]
     ranking = [record for record in figures["ranking"].records if record["series"] == [0]]
     assert [(record["language"], record["score"]) for record in ranking] == [
@@ -40,16 +53,18 @@ def test_the_figures_are_those_of_ruler_analyze(page, language_runs):
     assert {record["language"] for record in ranking} == {"pl", "de", "ko"}
     assert {record["length"] for record in figures["none"].records} == {"8K", "32K"}
     for record in figures["none"].records:
-        tasks = {name.rpartition(f"_{record['length'].lower()}_")[0] for name in record["configs"]}
-        assert tasks == {"niah_single", "niah_single_nonone"}
+        names = {name.rpartition(f"_{record['length'].lower()}_")[0] for name in record["configs"]}
+        assert names == {"niah_single", "niah_single_nonone"}
     assert {record["kind"] for record in figures["reasoning"].records} == {"right", "wrong"}
     for record in figures["reasoning"].records:  # rows of all languages and pairs
         assert len(record["configs"]) == 5 * 3
     cross = {(r["row"], r["column"]): r["score"] for r in figures["cross-0"].records}
     assert cross["en", "ko"] == model["cross_lingual"]["en"]["ko"]
     assert list(figures) == [
-        *("languages-0", "languages-1", "ranking", "none", "cross-0", "cross-1", "reasoning"),
-        *("resources", "scripts"),
+        *("niah-0", "niah-1", "ranking", "extremes-best-0", "extremes-largest-0"),
+        *("extremes-best-1", "extremes-largest-1", "none", "cross-0", "cross-1", "crossed"),
+        *("reasoning", "resources", "scripts", "resourcetasks", "cwewords"),
+        *("overmodels-languages", "overmodels-resources", "overmodels-tasks", "tokens"),
     ]
 
 
@@ -58,19 +73,20 @@ def test_a_run_on_pairs_of_languages_only_says_so_and_has_no_table_of_resources(
 ):
     release = language_runs[0].parent / "oneruler"
     pairs = [f"niah_single_8k_{pair}_cl100k" for pair in ("en-ko", "ko-en")]
-    page = open_runs([write_run(tmp_path / "pairs", release, right, "Pairs", pairs)])
-    assert heat_maps(page)[0].title == "Pairs, mean over pairs of languages"
-    assert "resources" not in [figure.name for figure in languages(page)[0]]
+    run = write_run(tmp_path / "pairs", release, right, "Pairs", pairs)
+    page = runs_of(open_runs([run]))
+    assert tasks(page)[0].title == "Pairs, oneruler, cl100k, mean over pairs of languages"
+    assert "resources" not in [figure.name for figure in languages(page)]
 
 
 def test_languages_by_lengths_and_their_mean_by_task(page):
-    heat = languages(page)[0][0]
+    heat = languages(page)[0]
     assert [record["row"] for record in heat.records if record["column"] == "8K"] == [
         *("de", "ko", "pl", "en-ko", "ko-en"),
     ]
-    tasks = heat_maps(page)[0]
+    by_task = tasks(page)[0]
     assert page.series[0].languages == "*"
-    first = tasks.records[0]
+    first = by_task.records[0]
     assert (first["row"], first["column"]) == ("niah_single", "8K")
     assert sorted(first["configs"]) == [
         f"niah_single_8k_{language}_cl100k" for language in ("de", "ko", "pl")
@@ -95,13 +111,15 @@ def test_differences_are_those_of_the_heat_maps_and_every_language_can_be_chosen
         for r in figure.records
         if r["language"] == "*" and r["is_drawn"]
     }
-    a, b = heat_maps(page)
+    a, b = tasks(page)
     for ours, theirs in zip(a.records, b.records, strict=True):
+        if ours["row"].startswith("mean of "):
+            continue  # of the group's tasks, without the ablation
         mean = means[ours["row"], ours["column"]]
         assert mean["score"] == pytest.approx(ours["score"] - theirs["score"])
         assert mean["low"] < mean["score"] < mean["high"]
         assert sorted(mean["configs"]) == sorted(ours["configs"])
-    (choice,) = figure.spec["params"]
+    (choice,) = figure.chart["params"]
     assert choice["value"] == choice["bind"]["options"][0] == "*"
     assert choice["bind"]["options"][1:] == ["de", "ko", "pl", "en-ko", "ko-en"]
     assert choice["bind"]["labels"][0] == "mean over 3 languages"
@@ -113,11 +131,11 @@ def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
     assert "ONERULER, custom rows · score version" in " ".join(head.split())
     assert "Not the frozen rows of ONERULER." in " ".join(head.split()).split('class="banner"')[1]
     assert "ONERULER 1.0.0" not in head
-    assert run_facts(page.runs[0]).warnings[0].startswith("custom rows")
+    assert warnings_about(page.runs[0])[0].startswith("custom rows")
 
 
-def test_the_page_has_every_row_and_a_table_for_every_figure(page, languages_file):
-    assert len(read_rows(page).dialog) == 5 * 5 * 2
+def test_the_page_has_every_row_and_a_table_for_every_figure(answered, languages_file):
+    assert len(read_rows(answered).dialog) == 5 * 5 * 2
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
 
 

@@ -7,19 +7,19 @@ import hashlib
 import json
 from pathlib import Path
 
+from ruler_eval.figures.series import runs_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page import rows as page_rows
+from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.build import VEGA
-from ruler_eval.report.page.rows import read_rows, show_command
-from ruler_eval.report.page.runs import ReportedRun, open_runs
-from ruler_eval.report.page.tasks import count_errors, error_note
+from ruler_eval.report.page.rows import count_errors, error_note, read_rows, show_command
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler_output
 
 
 def errors_of(page, **options):
     """The kinds of errors of a page, and its note about them."""
-    errors = count_errors(page, read_rows(page, **options).by_run)
+    errors = count_errors(runs_of(page), read_rows(page, **options).by_run)
     return errors, error_note(page, errors)
 
 
@@ -92,7 +92,7 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
 def test_a_command_names_folders_from_here_or_from_home(built, monkeypatch, tmp_path):
     def command(*places):
         release = Release.open(str(built))
-        run = ReportedRun(label="me", results={}, release=release, places=places)
+        run = AnsweredRun(label="me", results={}, release=release, places=places)
         return show_command(run)
 
     monkeypatch.chdir(built.parent)
@@ -101,4 +101,4 @@ def test_a_command_names_folders_from_here_or_from_home(built, monkeypatch, tmp_
     assert home == {"release": f"--dataset {built.name}", "run": "--run ~/'my runs/qwen'"}
     assert command(Path("a"), Path("b"))["run"] == ""
     assert command(Path("/else/run"))["run"] == "--run /else/run"
-    assert show_command(ReportedRun(label="no release", results={})) is None
+    assert show_command(AnsweredRun(label="no release", results={})) is None

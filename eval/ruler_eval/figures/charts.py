@@ -1,12 +1,6 @@
-"""The figures of the page, and what their charts share: colours, the axis of lengths, intervals.
+"""What the charts share: colours, the axis of lengths, intervals; and the chart of a grid.
 
-A figure's records are the only source of its chart, its table, its CSV file and the rows that a
-click opens. A record has the fields that the chart and the table show, and for a click:
-
-    series      the ids of its series (runs.py); a click opens the rows of the first
-    configs     the configurations behind it
-    label       its name: "vt at 4K"
-    kind        the kind of rows that a click opens, if not all: "right", "wrong", or one of KINDS
+A chart is a Vega-Lite specification whose data are named "records": those of its figure.
 
 Scores are coloured in cividis, which suits colour-blind readers and grey prints (Nuñez, Anderton
 and Renslow, 2018); the polynomials are from d3-scale-chromatic.
@@ -16,18 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import altair as alt
 from numpy.polynomial.polynomial import polyval
 
-from ruler_common.text import bounds, p_value
-from ruler_eval.report.page.runs import Series
+from ruler_eval.figures.figure import Figure, Record
+from ruler_eval.figures.series import Series
 
-Record = dict[str, Any]
-CLICKED = ("series", "configs", "label")
-"""The fields of a record that a click needs."""
 RECORDS = alt.NamedData("records")
 ROW_HEIGHT = 20  # pixels of a row of a bar or a dot
 GREY = "#8a8f98"
@@ -35,94 +25,13 @@ SCORE_AXIS = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title="Score, %"
 SCORE_TOOLTIP = alt.Tooltip("score:Q", format=".1f")
 INK = alt.condition("datum.ink === '#ffffff'", alt.value("#ffffff"), alt.value("#000000"))
 """The colour of a number on a coloured background: white or black, as the datum says."""
+_CELL = 46, 24  # pixels of a cell of a grid
 # Red, green and blue: coefficients of the powers of the share, from the constant up.
 _POLYNOMIALS = (
     (-4.54, -35.34, 2381.73, -6402.7, 7024.72, -2710.57),
     (32.49, 170.73, 52.82, -131.46, 176.58, -67.37),
     (81.24, 442.36, -2482.43, 6167.24, -6614.94, 2475.67),
 )
-
-
-class Column(NamedTuple):
-    """A column of a figure's table: its header, the field of the records, and the format."""
-
-    header: str
-    field: str
-    form: str = ".1f"  # of numbers that are not whole; "p" for p values
-
-
-MODEL = Column("model", "model")
-TASK = Column("task", "task")
-LENGTH = Column("length", "length")
-LANGUAGE = Column("language", "language")
-SCORE = Column("score", "score")
-DIFFERENCE = Column("difference", "score", "+.1f")
-INTERVAL = Column("95 % interval", "interval")
-ROWS = Column("rows", "rows")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """Records with a table, and a chart or a grid of coloured cells that shows them."""
-
-    name: str
-    title: str
-    columns: Sequence[Column]
-    records: Sequence[Record]
-    # A chart, as a Vega-Lite specification whose data are named "records".
-    spec: dict[str, Any] | None = None
-    # "heat": cells by the records' `row` and `column`, row by row; "depth": ten bins a record.
-    grid: Literal["heat", "depth"] | None = None
-    # What the rows of a heat map are: "task".
-    rows_are: str = ""
-    # The series shown; the figure is hidden if any of them is hidden.
-    series: Sequence[int] = ()
-    # "half": two next to each other; "fixed": the chart sets its width, and may be scrolled.
-    width: Literal["full", "half", "fixed"] = "full"
-    caption: str = ""  # of the table; the title if empty
-    fold: str = "The numbers as a table"
-
-    def table(self) -> list[list[str]]:
-        """Return the text of the table's cells, row by row; without cells that were not run."""
-        rows = []
-        for record in self.records:
-            if self.grid == "heat" and not record["configs"]:
-                continue
-            texts = []
-            for column in self.columns:
-                value = record[column.field]
-                if value is None:
-                    texts.append("-")
-                elif isinstance(value, float):
-                    is_p = column.form == "p"
-                    texts.append(p_value(value) if is_p else format(value, column.form))
-                else:
-                    texts.append(f"{value:,}" if isinstance(value, int) else str(value))
-            rows.append(texts)
-        return rows
-
-    def for_script(self) -> dict[str, Any]:
-        """Return what page.js needs: of a grid only the fields that a click takes."""
-        records = []
-        for record in self.records:
-            fields = {}
-            for name, value in record.items():
-                if self.spec is not None or name in CLICKED:
-                    fields[name] = round(value, 2) if isinstance(value, float) else value
-            records.append(fields)
-        return {"spec": self.spec, "records": records}
-
-
-def record_of(series: Series, configs: Sequence[str], label: str, **fields: Any) -> Record:
-    """Return a record of one series: what a click needs, the model's name, and further fields."""
-    click = {"series": [series.id], "configs": configs, "label": label}
-    return {**click, "model": series.label, **fields}
-
-
-def score_fields(score: float, interval: Sequence[float] | None) -> Record:
-    """Return the fields of a score, or of a difference, and of its interval."""
-    low, high = interval or (score, score)
-    return {"score": score, "low": low, "high": high, "interval": bounds(interval)}
 
 
 def spec_of(chart: Any, description: str, **properties: Any) -> dict[str, Any]:
@@ -225,3 +134,35 @@ def text_on(background: str) -> str:
         linear = share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
         luminance += weight * linear
     return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
+
+
+def grid_chart(figure: Figure) -> dict[str, Any]:
+    """Return the chart of a grid of coloured cells, which is a table on the page."""
+    cells: list[Record] = []
+    for record in figure.records:
+        if figure.grid == "depth":
+            for number, depth_bin in enumerate(record["bins"]):
+                depth = f"{10 * number} to {10 * number + 10} %"
+                cells.append(_cell(depth, record["length"], depth_bin["score"]))
+        elif figure.pivot is not None:
+            row, column = record[figure.pivot.row.field], record[figure.pivot.column]
+            cells.append(_cell(row, column, record["score"]))
+    cells = [cell for cell in cells if cell["score"] is not None]
+    rows = list(dict.fromkeys(cell["row"] for cell in cells))
+    columns = list(dict.fromkeys(cell["column"] for cell in cells))
+    base = alt.Chart(alt.Data(values=cells)).encode(
+        x=alt.X("column:N", sort=columns, title=None, axis=alt.Axis(labelAngle=0, orient="top")),
+        y=alt.Y("row:N", sort=rows, title=None),
+    )
+    chart = alt.layer(
+        base.mark_rect(stroke="#ffffff").encode(color=alt.Color("colour:N", scale=None)),
+        base.mark_text(fontSize=11).encode(text=alt.Text("score:Q", format=".1f"), color=INK),
+    )
+    width, height = _CELL[0] * len(columns), _CELL[1] * len(rows)
+    return spec_of(chart, figure.title, width=width, height=height)
+
+
+def _cell(row: str, column: str, score: float | None) -> Record:
+    background = colour(score or 0.0)
+    ink = text_on(background)
+    return {"row": row, "column": column, "score": score, "colour": background, "ink": ink}

@@ -1,0 +1,370 @@
+"""How the runs were made and how their rows ended: the figures `runs`, `rows` and `documents`.
+
+facts_of(run)["Engine"]                                # "vllm 0.32.0 bfloat16"
+cite(runs)                                             # a paragraph and BibTeX, for a paper
+
+The rules are those of score/results.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+from ruler_common.frozen import are_frozen
+from ruler_common.text import number_of, shortened
+from ruler_eval.figures.figure import COUNT, Column, Figure
+from ruler_eval.figures.series import DATASET_TITLES, Runs, ScoredRun
+from ruler_eval.score.results import Cell, Results, rows_of, warnings_of
+
+ENGINE_SETTINGS = (
+    "max_model_len",
+    "quantization",
+    "parallel",
+    "cache",
+    "chunked_prefill",
+    "attention_backend",
+    "speculative_decoding",
+    "rope",
+)
+"""The settings of the engine or server in run.json that can move a score."""
+NOT_RECORDED = "not recorded"
+Trouble = Literal[
+    "missing", "failed", "does_not_fit", "truncated", "truncated_scored",
+    "thinking", "thinking_truncated", "duplicated",
+]  # fmt: skip
+TROUBLES: Mapping[Trouble, str] = {
+    "missing": "missing",
+    "failed": "failed",
+    "does_not_fit": "did not fit the window",
+    "truncated": "truncated",
+    "truncated_scored": "truncated but scored",
+    "thinking": "with reasoning",
+    "thinking_truncated": "ended within reasoning",
+    "duplicated": "answered twice",
+}
+"""The counts of rows, in words. A truncated row that was scored by its text is counted as that."""
+HARMLESS: Collection[Trouble] = ("truncated_scored", "thinking")
+"""What makes no score doubtful."""
+_MAX_FACT = 120  # characters
+MAX_NOTE = 4 * _MAX_FACT
+_MAX_NOTES = 40
+
+
+# ---- Rows that are missing, failed or truncated --------------------------------------------------
+
+
+def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
+    """Return how many rows are missing, failed, truncated and so on, without zeros.
+
+    Rows that did not fit are not among those that failed, nor those that were scored by their text
+    among the truncated ones.
+    """
+    counts = dict.fromkeys(TROUBLES, 0)
+    for cell in cells.values():
+        for trouble in TROUBLES:
+            counts[trouble] += cell[trouble]
+        counts["failed"] -= cell["does_not_fit"]
+        counts["truncated"] -= cell["truncated_scored"]
+    return {trouble: count for trouble, count in counts.items() if count}
+
+
+def is_doubtful(counts: Collection[Trouble]) -> bool:
+    """Return whether any of these counts makes the score of the rows doubtful."""
+    return any(trouble not in HARMLESS for trouble in counts)
+
+
+# ---- How a run was made --------------------------------------------------------------------------
+
+
+def rule_options(results: Results) -> list[str]:
+    """Return the options of `ruler score` that were not the default."""
+    options = []
+    if compat := results["rules"]["compat"]:
+        options.append(f"--compat {compat}")
+    if (rule := results["rules"]["truncated"]) != "protocol":
+        options.append(f"--truncated {rule}")
+    return options
+
+
+def headline(results: Results) -> str:
+    """Return what was scored: model, data, rows, rules, and warnings about the scores."""
+    parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
+    if results["mode"]:
+        parts.append(f"mode {results['mode']}")
+    parts += [f"rules {results['score_version']}", *rule_options(results), *warnings_of(results)]
+    return " · ".join(parts)
+
+
+def custom_rows_of(run: ScoredRun) -> str:
+    """Return why the rows of a run are custom; "" if they are frozen."""
+    whose_rows = rows_of(run.results)
+    return "" if are_frozen(whose_rows) else short_text(whose_rows)
+
+
+def warnings_about(run: ScoredRun) -> list[str]:
+    """Return what a reader must know before the numbers."""
+    texts = [custom_rows_of(run), *warnings_of(run.results)]
+    return [short_text(text) for text in texts if text]
+
+
+def count_rows(run: ScoredRun) -> int:
+    """Return how many rows of a run count."""
+    return sum(cell["n"] for cell in run.results["configurations"].values())
+
+
+def facts_of(run: ScoredRun) -> dict[str, str]:
+    """Return how a run was made, and how its rows ended, by the names of the facts."""
+    results, settings = run.results, run.results["run"]
+    dataset, cells = results["dataset"], results["configurations"]
+    tokenizers = {cell["tokenizer"] or "unknown" for cell in cells.values()}
+    facts = {
+        "Model": short_text(results["model"]) or "not named",
+        "Data": f"{DATASET_TITLES[dataset['name']]} {short_text(dataset['data_version'])}".strip(),
+        "Whose rows": short_text(rows_of(results)),
+        "Rules": ", ".join(rule_options(results)) or "default",
+        "Tokenizer of the rows": ", ".join(sorted(tokenizers)),
+        "Mode": short_text(results["mode"]) or NOT_RECORDED,
+        "Reasoning": _reasoning(settings.get("thinking")),
+        "Sampling": _settings_text(settings.get("sampling")),
+        "Engine": _engine(settings),
+        "Engine settings": _settings_text({name: settings.get(name) for name in ENGINE_SETTINGS}),
+        **_session_facts(results),
+        "Score version": results["score_version"],
+        "Rows scored": f"{count_rows(run):,}",
+    }
+    if results["partial"]:
+        facts["Rows scored"] += " (partial: rows with a prediction only)"
+    for trouble, count in count_troubles(cells).items():
+        facts[TROUBLES[trouble].capitalize()] = f"{count:,}"
+    return facts
+
+
+def notes_of(run: ScoredRun) -> list[str]:
+    """Return the notes of a run's results, shortened."""
+    notes = [shortened(note, MAX_NOTE) for note in run.results["notes"][:_MAX_NOTES]]
+    if more := len(run.results["notes"]) - len(notes):
+        notes.append(f"and {number_of(more, 'more note')} in results.json")
+    return notes
+
+
+def _reasoning(thinking: object) -> str:
+    """Return whether the model was asked to reason, and how long."""
+    if not isinstance(thinking, Mapping):
+        return NOT_RECORDED
+    return f"on, up to {thinking['budget']:,} tokens" if thinking.get("on") else "off"
+
+
+def _engine(settings: Mapping[str, Any]) -> str:
+    """Return the engine, its version and its number format."""
+    parts = [short_text(settings.get(name)) for name in ("backend", "backend_version", "dtype")]
+    return " ".join(filter(None, parts)) or NOT_RECORDED
+
+
+def short_text(value: object) -> str:
+    """Return a setting as a short text; empty if it is unknown."""
+    return "" if value in (None, "", {}) else shortened(str(value), _MAX_FACT)
+
+
+def _settings_text(settings: object) -> str:
+    """Return the known settings: `cache.dtype fp8, temperature 0.0`."""
+    texts = []
+    for name, value in settings.items() if isinstance(settings, Mapping) else ():
+        for part, setting in value.items() if isinstance(value, Mapping) else [("", value)]:
+            if setting not in (None, "", "unknown", {}):
+                texts.append(
+                    f"{name}.{part} {short_text(setting)}"
+                    if part
+                    else f"{name} {short_text(setting)}"
+                )
+    return ", ".join(texts) or NOT_RECORDED
+
+
+def _session_facts(results: Results) -> dict[str, str]:
+    """Return date, speed, latency and price, over the sessions that recorded them."""
+    settings: Mapping[str, Any] = results["run"]
+    days, concurrency = set(), set()
+    seconds = tokens = 0.0
+    for session in settings.get("sessions", []):
+        for name in ("started", "ended"):
+            if session.get(name):
+                days.add(str(session[name])[:10])
+        if session.get("concurrency"):
+            concurrency.add(session["concurrency"])
+        counts = session.get("tokens")
+        if isinstance(counts, Mapping) and session.get("seconds"):
+            seconds += session["seconds"]
+            tokens += counts.get("prompt_tokens", 0) + counts.get("completion_tokens", 0)
+    facts = dict.fromkeys(("Date", "Speed", "Latency"), NOT_RECORDED)
+    if days:
+        facts["Date"] = " to ".join(sorted({min(days), max(days)}))
+    if tokens:
+        facts["Speed"] = (
+            f"{tokens / seconds:,.0f} tokens/s (prompts and answers) over {seconds:,.0f} s"
+        )
+    if latency := results.get("latency"):
+        facts["Latency"] = (
+            f"median {latency['median']:,.2f} s, 95th percentile {latency['p95']:,.2f} s"
+        )
+        if concurrency:
+            limits = " and ".join(map(str, sorted(concurrency)))
+            facts["Latency"] += f" (at concurrency {limits})"
+    return {**facts, "Price": _price(settings)}
+
+
+def _price(settings: Mapping[str, Any]) -> str:
+    """Return the cost of all sessions' tokens, if the run names prices.
+
+    `price` has the prices of a million prompt tokens and of a million answer tokens.
+    """
+    cost = 0.0
+    for session in settings.get("sessions", []):
+        price = session.get("options", {}).get("price", settings.get("price"))
+        counts = session.get("tokens")
+        if counts == {}:
+            continue  # no row was answered
+        if not isinstance(price, Sequence) or isinstance(price, str) or not counts:
+            return NOT_RECORDED
+        cost += float(price[0]) * counts.get("prompt_tokens", 0) / 1e6
+        cost += float(price[1]) * counts.get("completion_tokens", 0) / 1e6
+    return f"{cost:,.2f} at the prices of --price" if cost else NOT_RECORDED
+
+
+# ---- The figures ---------------------------------------------------------------------------------
+
+
+def runs_figure(runs: Runs) -> Figure:
+    """Return how each run was made: a line for each fact, a column for each run."""
+    facts = [facts_of(run) for run in runs.runs]
+    names = dict.fromkeys(name for of_run in facts for name in of_run)
+    columns = [Column("", "fact")]
+    records = []
+    for number, run in enumerate(runs.runs):
+        columns.append(Column(run.label, f"run{number}"))
+    for name in names:
+        values = {f"run{number}": of_run.get(name, "0") for number, of_run in enumerate(facts)}
+        records.append({"fact": name, **values})
+    return Figure(name="runs", title="What was run", columns=columns, records=records)
+
+
+def rows_figure(runs: Runs) -> Figure:
+    """Return the configurations with rows that are missing, failed, truncated and so on."""
+    records: list[dict[str, Any]] = []
+    occurring: dict[Trouble, None] = {}
+    for run in runs.runs:
+        for config, cell in run.results["configurations"].items():
+            counts = count_troubles({config: cell})
+            if counts:
+                occurring |= dict.fromkeys(counts)
+                records.append(
+                    {
+                        "model": run.label,
+                        "configuration": config,
+                        "rows": cell["n"],
+                        **{str(name): count for name, count in counts.items()},
+                    }
+                )
+    records = [{**dict.fromkeys(occurring, 0), **record} for record in records]
+    columns = [Column("configuration", "configuration"), Column("rows", "rows", COUNT)]
+    columns += [
+        Column(TROUBLES[trouble], trouble, COUNT) for trouble in TROUBLES if trouble in occurring
+    ]
+    if len(runs.runs) > 1:
+        columns.insert(0, Column("model", "model"))
+    return Figure(
+        name="rows", title="Rows that are missing, failed or truncated, and other counts",
+        fold="Counts by configuration", columns=columns,
+        records=records,
+    )  # fmt: skip
+
+
+def documents_figure(runs: Runs) -> Figure:
+    """Return the configurations whose rows share documents, with their design effects."""
+    records = []
+    for run in runs.runs:
+        for config, cell in run.results["configurations"].items():
+            if "documents" in cell and "design_effect" in cell:
+                records.append(
+                    {
+                        "model": run.label,
+                        "configuration": config,
+                        "rows": cell["n"],
+                        "documents": cell["documents"],
+                        "effect": cell["design_effect"],
+                    }
+                )
+    columns = [
+        Column("configuration", "configuration"),
+        Column("rows", "rows", COUNT),
+        Column("documents", "documents", COUNT),
+        Column("design effect", "effect", ".2f"),
+    ]
+    if len(runs.runs) > 1:
+        columns.insert(0, Column("model", "model"))
+    return Figure(
+        name="documents",
+        title="Rows that share documents, which makes their intervals wider",
+        columns=columns,
+        records=records,
+    )
+
+
+# ---- For a paper ---------------------------------------------------------------------------------
+
+
+def cite(runs: Runs) -> str:
+    """Return a paragraph about the data, the rules and each run, and the BibTeX of the papers."""
+    parts = [_method(run) for run in runs.runs]
+    return "\n\n".join([*parts, _BIBTEX])
+
+
+def _method(run: ScoredRun) -> str:
+    """Return the sentences about one run."""
+    facts, results = facts_of(run), run.results
+    title = DATASET_TITLES[results["dataset"]["name"]]
+    sentences = [
+        f"{facts['Model']} was evaluated on {title} ({rows_of(results)}; digest of the rows "
+        f"{rows_digest(results)}), with the prompts counted by the tokenizer "
+        f"{facts['Tokenizer of the rows']}.",
+        f"Answers were scored by ruler-release's rules, version {results['score_version']} "
+        f"({facts['Rules']}).",
+    ]
+    settings = {
+        "Prompt mode": facts["Mode"],
+        "reasoning": facts["Reasoning"],
+        "sampling": facts["Sampling"],
+        "engine": facts["Engine"],
+        "engine settings": facts["Engine settings"],
+    }
+    sentences.append("; ".join(f"{name}: {text}" for name, text in settings.items()) + ".")
+    return " ".join(sentences)
+
+
+def rows_digest(results: Results) -> str:
+    """Return one digest of all scored rows: of the lines `configuration rows_sha256`, sorted.
+
+    "not recorded" if the rows of a configuration have no digest.
+    """
+    digests = results["dataset"]["rows"]
+    names = sorted(results["configurations"])
+    if not all(digests.get(name) for name in names):
+        return NOT_RECORDED
+    lines = "".join(f"{name} {digests[name]}\n" for name in names)
+    return f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
+
+
+_BIBTEX = """@article{hsieh2024ruler,
+  title = {{RULER}: What's the Real Context Size of Your Long-Context Language Models?},
+  author = {Hsieh, Cheng-Ping and Sun, Simeng and Kriman, Samuel and Acharya, Shantanu and
+            Rekesh, Dima and Jia, Fei and Zhang, Yang and Ginsburg, Boris},
+  journal = {arXiv preprint arXiv:2404.06654},
+  year = {2024}
+}
+
+@article{kim2025oneruler,
+  title = {One ruler to measure them all: Benchmarking multilingual long-context language models},
+  author = {Kim, Yekyung and Russell, Jenna and Karpinska, Marzena and Iyyer, Mohit},
+  journal = {arXiv preprint arXiv:2503.01996},
+  year = {2025}
+}"""
