@@ -319,9 +319,9 @@ def write_page(options: ReportOptions) -> Path:
         )
         doctor = None
         if options.doctor is not None:
-            from ruler_eval.doctor.examine import read_verdict
+            from ruler_eval.doctor.folder import read_verdict
 
-            doctor = read_verdict(options.doctor)
+            doctor = read_verdict(options.doctor, {run.results["model"] for run in opened.runs})
             if doctor is None:
                 raise RulerError(
                     f"'{options.doctor}' has no verdict: name the --out folder of a `ruler doctor` "

@@ -22,7 +22,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import check_type
 from ruler_common.text import number_of, one_line, sentences, table
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
-from ruler_eval.doctor.condition import DOCS, MIN_ROWS
+from ruler_eval.doctor.judge import MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
 from ruler_score.split_reasoning import split_reasoning
@@ -45,14 +45,9 @@ class Pattern:
     """A pattern that has a single explanation, and what to change."""
 
     name: str
-    """Also the anchor in docs/doctor.md."""
+    """Also the section in docs/doctor.md."""
     sentence: str
     remedy: str
-
-    @property
-    def docs(self) -> str:
-        """The section that explains it."""
-        return f"{DOCS}#{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +82,9 @@ class Observation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the observation for --json."""
-        patterns = [{**asdict(pattern), "docs": pattern.docs} for pattern in self.patterns]
         return {
             "rows": self.rows,
-            "patterns": patterns,
+            "patterns": [asdict(pattern) for pattern in self.patterns],
             "circumstances": [asdict(circumstance) for circumstance in self.circumstances],
         }
 
@@ -475,10 +469,7 @@ def _group(label: str, values: Sequence[float]) -> Group:
 
 def observation_text(observation: Observation) -> str:
     """Return an observation as text for the terminal."""
-    parts = [
-        sentences(f"{pattern.sentence} {pattern.remedy}; see {pattern.docs}.")
-        for pattern in observation.patterns
-    ]
+    parts = [sentences(f"{pattern.sentence} {pattern.remedy}.") for pattern in observation.patterns]
     if not parts:
         parts.append(sentences(f"No pattern of a broken engine in {observation.rows:,} rows."))
     rows = [

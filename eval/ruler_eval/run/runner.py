@@ -10,6 +10,7 @@ some of the rows, use `OpenRun`.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from array import array
 from collections import Counter, deque
@@ -45,6 +46,8 @@ from ruler_eval.run.row_state import over_limit, record_of
 from ruler_eval.run.start_backend import start_backend
 
 MAX_THREADS = 16
+SALT_BYTES = 8
+"""The length of the salt of a row, which is written as hexadecimal digits."""
 
 
 def estimate_run(options: RunOptions) -> Estimate:
@@ -233,7 +236,8 @@ class OpenRun:
     def _send(self, missing: Rows, backend: Backend, progress: Progress) -> None:
         """Render, send and record missing rows: every row passes through here."""
         rows = read_rows(self.plan.release, missing)
-        with closing(render_ahead(rows, self._prompter, backend)) as prompts:
+        salt = self.options.cache_salt
+        with closing(render_ahead(rows, self._prompter, backend, salt)) as prompts:
             for completion in backend.generate(self._samples(prompts, backend, progress)):
                 record = record_of(completion, backend.tokenizer)
                 self.summary.count_session(record, completion.prompt)
@@ -293,7 +297,10 @@ class OpenRun:
 
 
 def render_ahead(
-    rows: Iterator[tuple[str, PartialRow]], prompter: Prompter, backend: Backend
+    rows: Iterator[tuple[str, PartialRow]],
+    prompter: Prompter,
+    backend: Backend,
+    cache_salt: str | None = None,
 ) -> Generator[Prompt, None, None]:
     """Yield the prompts of rows in order, rendered a few rows ahead by threads.
 
@@ -308,7 +315,7 @@ def render_ahead(
     pool = ThreadPoolExecutor(threads)
     try:
         for config, row in rows:
-            waiting.append(pool.submit(_render, prompter, backend, config, row))
+            waiting.append(pool.submit(_render, prompter, backend, config, row, cache_salt))
             if len(waiting) > 2 * threads:
                 yield waiting.popleft().result()
         while waiting:
@@ -317,9 +324,26 @@ def render_ahead(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _render(prompter: Prompter, backend: Backend, config: str, row: Mapping[str, Any]) -> Prompt:
+def row_salt(cache_salt: str, config: str, index: int) -> str:
+    """Return the salt of a row: no two rows of a run share a cached prefix."""
+    text = f"{cache_salt}/{config}/{index}"
+    return hashlib.blake2b(text.encode(), digest_size=SALT_BYTES).hexdigest()
+
+
+def _render(
+    prompter: Prompter,
+    backend: Backend,
+    config: str,
+    row: Mapping[str, Any],
+    cache_salt: str | None = None,
+) -> Prompt:
     """Return a row's prompt with its tokens counted; called by threads."""
+    salt = None if cache_salt is None else row_salt(cache_salt, config, row["index"])
+    if salt is not None and backend.salts_prompts:
+        row = {**row, "input": f"[{salt}]\n{row['input']}"}
     prompt = prompter(config, row)
+    if salt is not None:
+        prompt = replace(prompt, cache_salt=salt)
     count = backend.count(prompt)
     if prompt.token_ids is None or prompt.text is None:
         return replace(prompt, counted_tokens=count)

@@ -61,6 +61,8 @@ class ServerFacts:
     """The model's folder or repository."""
     slots: int | None
     """How many rows llama.cpp answers at a time, out of one cache."""
+    served: tuple[str, ...]
+    """The models that it lists."""
     props: Mapping[str, Any]
     """llama.cpp's /props: samplers, template and context; empty for other servers."""
 
@@ -116,6 +118,7 @@ def ask_server(connection: Connection, options: RunOptions) -> ServerFacts:
         window=slot or window,
         root=field_of(model, "root"),
         slots=count_of(field_of(page, "total_slots"), minimum=1),
+        served=tuple(served),
         props=page if provider.name == "llama_cpp" and isinstance(page, dict) else {},
     )
 

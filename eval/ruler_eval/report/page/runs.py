@@ -508,12 +508,25 @@ def _price(settings: Mapping[str, Any]) -> str:
 
 
 def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
-    """Return the conclusion of `ruler doctor` (doctor/examine.py), and a table of its conditions.
+    """Return the conclusion of `ruler doctor` (doctor/folder.py), and a table of its conditions.
 
     The table begins with its header.
     """
-    outcomes = {"sound": "Sound.", "engine": "Engine.", "unknown": "Cannot tell."}
-    states = {"engine": "changes answers", "same": "no change", "unchecked": "not checked"}
+    outcomes = {
+        "sound": "Sound.",
+        "engine": "Engine.",
+        "unknown": "Cannot tell.",
+        "different": "Different deployment.",
+        "same": "No difference seen.",
+        "noisy": "Too noisy to tell.",
+        "few": "Cannot tell.",
+    }
+    states = {
+        "engine": "changes answers",
+        "suspect": "cannot tell",
+        "same": "no change",
+        "unchecked": "not checked",
+    }
     table = [["condition", "result", "in words"]]
     for condition in verdict["conditions"]:
         title, sentence = _text(condition["title"]), shortened(condition["sentence"], _MAX_NOTE)
