@@ -36,7 +36,7 @@ from ruler_eval.doctor.same_model import (
     rows_to_confirm,
     tally_rows,
 )
-from ruler_eval.doctor.words import verdict_json
+from ruler_eval.doctor.words import template_sentence, verdict_json
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import check_release
@@ -143,7 +143,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             if against != HF:
                 second = stack.enter_context(open_engine(other, release))
                 notes = _check_other(engine, second, options)
-                check_rows_fit(second, release, plan)
+                check_rows_fit(second, release, plan, "the other server")
                 other = second.run
         for line in [*_plan_lines(options, plan, stored), *notes]:
             say(line)
@@ -206,7 +206,10 @@ def _other_options(options: DoctorOptions, engine: Engine) -> RunOptions:
 def _check_other(engine: Engine, other: Engine, options: DoctorOptions) -> list[str]:
     """Return what differs between two servers. Raises RulerError if they serve other models."""
     if other.lost_text:
-        raise RulerError(f"The server of --against: {other.lost_text}")
+        raise RulerError(
+            f"The server at {options.against} cannot be compared: "
+            f"{template_sentence(other.lost_text)} Give it the model's own template."
+        )
     if isinstance(other.backend, Server):
         served = other.backend.served_models
         if served and other.run.model not in served:

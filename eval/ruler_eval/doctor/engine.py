@@ -182,8 +182,13 @@ def _has_bos(prompter: Prompter) -> bool:
     return bool(token_ids and bos is not None and token_ids[0] == bos)
 
 
-def check_rows_fit(engine: Engine, release: Release, plan: RowPlan) -> None:
-    """Raise RulerError before anything is sent if the first row of a configuration does not fit."""
+def check_rows_fit(
+    engine: Engine, release: Release, plan: RowPlan, server: str = "the server"
+) -> None:
+    """Raise RulerError before anything is sent if the first row of a configuration does not fit.
+
+    `server` is what a sentence calls it.
+    """
     if engine.window is None or engine.prompter is None:
         return
     first: dict[str, int] = {}
@@ -198,7 +203,7 @@ def check_rows_fit(engine: Engine, release: Release, plan: RowPlan) -> None:
         if tokens + prompt.max_tokens > engine.window:
             raise RulerError(
                 f"The rows of {config} do not fit: row {index} has {tokens:,} {how}, and "
-                f"{prompt.max_tokens:,} more for the answer; the server's context length is "
+                f"{prompt.max_tokens:,} more for the answer; {server}'s context length is "
                 f"{engine.window:,}. Choose shorter rows (--lengths, --configs), give the server a "
                 "longer context or, if that length is wrong, --max-model-len."
             )

@@ -258,7 +258,7 @@ def verdict_on_template(engine: Engine, max_loss: float) -> Verdict:
         complete=False,
         max_loss=max_loss,
         findings=tuple(findings),
-        tokens=TokenFacts(state="unchecked", kind="none"),
+        tokens=TokenFacts(state="unchecked", kind="unsent"),
         lost_text=engine.lost_text,
     )
 

@@ -48,6 +48,10 @@ DRIFT = "drift"
 MAX_FOLLOWED = 3
 """The configurations that lost most, whose fresh rows are sent."""
 State = Literal["engine", "suspect", "same", "unchecked"]
+TokenKind = Literal[
+    "shortened", "capped", "estimate", "bos", "differ", "equal", "plausible", "none", "unsent"
+]
+"""Faults, then other counts, then why there are none."""
 Outcome = Literal["sound", "engine", "unknown"]
 
 
@@ -118,7 +122,7 @@ class TokenFacts:
     """What the server's token counts show."""
 
     state: State
-    kind: Literal["shortened", "capped", "estimate", "bos", "differ", "equal", "plausible", "none"]
+    kind: TokenKind
     rows: int = 0
     read: int = 0
     sent: int = 0
@@ -520,7 +524,7 @@ def judge_tokens(evidence: Evidence) -> TokenFacts:
     medians = {side: float(np.median(counts)) for side, counts in extra.items() if any(counts)}
     if medians:
         return TokenFacts(state="same", kind="differ", rows=rows, medians=medians)
-    kind: Literal["equal", "plausible"] = "equal" if extra else "plausible"
+    kind: TokenKind = "equal" if extra else "plausible"
     return TokenFacts(state="same", kind=kind, rows=rows)
 
 

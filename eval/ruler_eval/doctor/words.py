@@ -151,6 +151,8 @@ def token_sentence(facts: TokenFacts) -> str:
         return "The server read as many tokens as were sent."
     if facts.kind == "plausible":
         return "The server read prompts of a plausible length; add --tokenizer to compare exactly."
+    if facts.kind == "unsent":
+        return "Not checked: nothing was sent."
     return "Not checked: the server does not report the tokens of a prompt."
 
 
@@ -158,7 +160,7 @@ def headline(verdict: Verdict, provider: Provider | None = None) -> str:
     """Return the conclusion: what was found, or what was tested and what was not."""
     if verdict.lost_text:
         remedy = CONDITIONS["template"].remedy_on(provider)
-        return f"{_server(verdict.lost_text)} {_capital(remedy)}."
+        return f"{template_sentence(verdict.lost_text)} {_capital(remedy)}."
     if verdict.tokens.state == "engine":
         remedy = "raise the server's context length"
         if provider is not None:
@@ -176,7 +178,7 @@ def headline(verdict: Verdict, provider: Provider | None = None) -> str:
     return _sound(verdict)
 
 
-def _server(text: str) -> str:
+def template_sentence(text: str) -> str:
     """Return what a template does to a text as a sentence about the server's template."""
     first, _, _ = text.partition(": it must")
     return f"{first.replace('The chat template', 'The server' + chr(39) + 's chat template')}."
@@ -287,7 +289,7 @@ def verdict_json(verdict: Verdict, model: str, provider: Provider | None = None)
         conditions.insert(0, conditions.pop())
     if verdict.lost_text:
         (template,) = [item for item in conditions if item["name"] == "template"]
-        template |= {"state": "engine", "sentence": _server(verdict.lost_text)}
+        template |= {"state": "engine", "sentence": template_sentence(verdict.lost_text)}
         conditions.remove(template)
         conditions.insert(0, template)
     return {
