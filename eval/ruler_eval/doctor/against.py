@@ -200,6 +200,8 @@ def _other_options(options: DoctorOptions, engine: Engine) -> RunOptions:
     shared = replace(run, model=model, mode=engine.mode, provider=None, max_model_len=None)
     if options.against == HF:
         return replace(shared, backend="hf", base_url=None, stream=False, omit=(), arguments={})
+    if options.backend == "vllm":  # its arguments are flags of the server that is started here
+        shared = replace(shared, arguments={})
     return replace(shared, backend="openai", base_url=(str(options.against),), chat_template=None)
 
 

@@ -171,11 +171,7 @@ class Examination:
         self.fresh = {name: keys for name, keys in self.fresh.items() if keys}
 
 
-def examine(
-    options: DoctorOptions,
-    say: Callable[[str], None],
-    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
-) -> dict[str, Any]:
+def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any]:
     """Examine a server and return the verdict as JSON; `say` gets a sentence now and then.
 
     Raises RulerError, for example if the server is down; the same command then continues.
@@ -220,9 +216,9 @@ def examine(
                 folder.write(examination.cache_hits)
                 verdict = examination.run(on_wave)
     result = {**verdict_json(verdict, options.model, engine.provider), "folder": str(folder.path)}
-    on_verdict(verdict)
-    if verdict.outcome == "engine" or (verdict.complete and not verdict.all_failed):
-        folder.finish(result)
+    failed = any(finding.failed for finding in verdict.findings)
+    if verdict.outcome != "unknown" or (verdict.complete and not failed):
+        folder.finish(result)  # else the same command sends the failed rows again
     return result
 
 
