@@ -111,4 +111,4 @@ def _examine_run(run: Path, options: DoctorCommand) -> int:
     observation = observe(run, options.dataset or None)
     print(plain(observation_text(observation)))
     write_json(options.json, observation.as_json())
-    return 1 if observation.patterns else 0
+    return 1 if any(pattern.is_proof for pattern in observation.patterns) else 0

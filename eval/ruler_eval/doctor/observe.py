@@ -3,9 +3,10 @@
     observation = observe(Path("runs/mine"))
     observation.patterns, observation.circumstances
 
-A pattern is reported only if it has a single explanation. Scores by circumstance are observations,
-not proofs: rows that hit the cache, for example, and rows that did not are different rows. Scores
-are differences from the mean of the row's configuration, so tasks and lengths do not mix.
+A pattern has a single explanation, or is marked as an observation. Scores by circumstance are
+observations, not proofs: rows that hit the cache, for example, and rows that did not are different
+rows. Scores are differences from the mean of the row's configuration, so tasks and lengths do not
+mix.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Pattern:
     """Also the section in docs/doctor.md."""
     sentence: str
     remedy: str
+    is_proof: bool = True
+    """Whether no model does this by itself; if not, it is only an observation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,8 +367,10 @@ def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
                 name="window",
                 sentence=f"The scores of all {len(solved)} tasks that the model can do at "
                 f"{shorter:,} tokens fall to less than a quarter at {longer:,}.",
-                remedy="Check the context length, sliding window and rope scaling in the server's "
-                "log: a model rarely loses every task at one length",
+                remedy="A model that was never trained at that length does so, or an engine with a "
+                "wrong context length, sliding window or rope scaling: compare it with another "
+                "engine (ruler doctor --against)",
+                is_proof=False,
             )
     return None
 
@@ -469,7 +474,10 @@ def _group(label: str, values: Sequence[float]) -> Group:
 
 def observation_text(observation: Observation) -> str:
     """Return an observation as text for the terminal."""
-    parts = [sentences(f"{pattern.sentence} {pattern.remedy}.") for pattern in observation.patterns]
+    parts = []
+    for pattern in observation.patterns:
+        start = "" if pattern.is_proof else "An observation: "
+        parts.append(sentences(f"{start}{pattern.sentence} {pattern.remedy}."))
     if not parts:
         parts.append(sentences(f"No pattern of a broken engine in {observation.rows:,} rows."))
     rows = [
