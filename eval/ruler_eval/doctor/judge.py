@@ -41,7 +41,7 @@ MIN_FAILED = 3
 MAX_FLIPS = 0.05
 """The share of identical requests whose scores may differ."""
 RARELY = 0.01
-"""The probability below which cold requests differ too rarely to be as noisy as cache hits."""
+"""The p (Fisher's exact test) below which cold requests differ less often than cache hits."""
 SHARED_CACHE = 0.5
 """The cached share of a prompt from which a request read another side's cache."""
 DRIFT = "drift"
@@ -434,7 +434,7 @@ def _blame_cache(findings: list[Finding], evidence: Evidence) -> list[Finding]:
     Both repeated requests hit the cache. If the engine were noisy everywhere, answers without cache
     hits (COLD and LOADED) would differ as often.
     """
-    from scipy.stats import binom
+    from scipy.stats import fisher_exact
 
     named = {finding.name: finding for finding in findings}
     repeat, cache = named.get("repeat"), named.get("cache")
@@ -450,7 +450,9 @@ def _blame_cache(findings: list[Finding], evidence: Evidence) -> list[Finding]:
     hits = [answer.cached_tokens for _, answer in _answered(evidence, CACHED)]
     if not cold or not (any(hits) or evidence.cache_hits):
         return findings
-    if binom.cdf(differ, len(cold), repeat.flips) > RARELY:
+    flipped = round(repeat.flips * repeat.rows)
+    table = [[differ, len(cold) - differ], [flipped, repeat.rows - flipped]]
+    if fisher_exact(table, alternative="less").pvalue > RARELY:
         return findings
     blamed = replace(
         cache,
@@ -479,7 +481,9 @@ def may_stop(verdict: Verdict, rows_when_decided: int) -> bool:
     """
     if verdict.outcome != "engine":
         return False
-    if verdict.tokens.state == "engine" or (verdict.cause and verdict.cause.name != "repeat"):
+    cause = verdict.cause
+    is_noise = cause is not None and (cause.name == "repeat" or cause.cold_differ is not None)
+    if verdict.tokens.state == "engine" or not is_noise:
         return True
     return verdict.rows >= 2 * rows_when_decided
 
