@@ -128,23 +128,22 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
         say(f"Continuing the examination in '{folder.path}', which was interrupted.")
     files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
     run = options.run_options(plan.configs, folder.path)
-    with open_engine(run, release, files) as engine, ExitStack() as stack:
+    with open_engine(run, release, files, folder.salt) as engine, ExitStack() as stack:
         if engine.lost_text:
             result = verdict_json(verdict_on_template(engine, 0), options.model, engine.provider)
             folder.finish(result)
             return {**result, "folder": str(folder.path)}
         check_rows_fit(engine, release, plan)
-        notes = []
-        other = None
+        notes: list[str] = []
+        other: RunOptions | Engine | None = None
         if stored is not None:
             _check_stored(stored, engine, release)
         else:
             other = _other_options(options, engine)
             if against != HF:
-                second = stack.enter_context(open_engine(other, release))
-                notes = _check_other(engine, second, options)
-                check_rows_fit(second, release, plan, "the other server")
-                other = second.run
+                other = stack.enter_context(open_engine(other, release, salt=folder.salt))
+                notes = _check_other(engine, other, options)
+                check_rows_fit(other, release, plan, "the other server")
         for line in [*_plan_lines(options, plan, stored), *notes]:
             say(line)
         names = [*FIRST, *(() if stored else FRESH)]
@@ -278,7 +277,7 @@ def _check_stored(folder: Path, engine: Engine, release: Release) -> None:
 def _sides(
     names: list[str],
     engine: Engine,
-    other: RunOptions | None,
+    other: RunOptions | Engine | None,
     release: Release,
     plan: RowPlan,
     folder: Folder,
@@ -288,10 +287,12 @@ def _sides(
     scorer, sides = Scorer(release), dict[str, Side]()
     with ExitStack() as stack:
         for name in names:
-            is_b = name in (B, B_AGAIN)
-            run = other if is_b else _without_cache(engine, f"{folder.salt}/{name}")
-            if run is None:
+            deployment = other if name in (B, B_AGAIN) else engine
+            if deployment is None:  # stored answers
                 continue
+            run = deployment if isinstance(deployment, RunOptions) else deployment.run
+            if isinstance(deployment, Engine):
+                run = _without_cache(deployment, f"{folder.salt}/{name}")
             run = replace(
                 run,
                 configs=plan.configs,
@@ -313,7 +314,9 @@ def _without_cache(engine: Engine, salt: str) -> RunOptions:
         return engine.run
     if provider.no_cache:
         return replace(engine.run, arguments={**engine.run.arguments, **provider.no_cache})
-    return replace(engine.run, cache_salt=salt) if provider.cache_salt else engine.run
+    if provider.cache_salt and not engine.salts_prompts:
+        return replace(engine.run, cache_salt=salt)
+    return engine.run
 
 
 def _by_config(keys: tuple[Key, ...]) -> dict[str, list[int]]:
