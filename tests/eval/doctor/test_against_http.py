@@ -99,6 +99,29 @@ def test_a_server_that_never_repeats_itself_is_too_noisy(root, tmp_path):
     assert "Too noisy to tell." in printed.stdout
 
 
+def test_prefix_caches_take_no_part_in_a_comparison(root, tmp_path):
+    """Both servers answer differently on a cache hit, as some do; no request hits a cache."""
+
+    def cached() -> Any:
+        seen: set[tuple[Any, str]] = set()
+
+        def reply(request: Request) -> Reply:
+            key = request.body.get("cache_salt"), request.prompt
+            is_hit = key in seen
+            seen.add(key)
+            return answer("from the cache") if is_hit else answer_from_prompt(request)
+
+        return reply
+
+    with (
+        model_server(cached(), models=(MODEL,)) as one,
+        model_server(cached(), models=(MODEL,)) as two,
+    ):
+        printed, verdict = against(root, tmp_path, one.url, two.url)
+    assert printed.code == 0, printed
+    assert verdict["conditions"][0]["noise"] == 0
+
+
 def test_answers_are_stored_and_compared_later(root, tmp_path):
     run = tmp_path / "RUN"
     with model_server(answer_from_prompt, models=(MODEL,)) as server:
