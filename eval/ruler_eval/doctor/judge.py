@@ -305,11 +305,11 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
         )
     signs = [float(np.sign(first.score - second.score)) for _, first, second in usable]
     only_a, only_b = signs.count(1.0), signs.count(-1.0)
-    loss = min(
-        100.0,
-        smallest_loss(len(usable), only_a + only_b, tests) + 100 * len(failures) / len(answered),
-    )
     is_complete = evidence.complete or condition.name == DRIFT  # its rows are sent at once
+    loss = None
+    if is_complete:
+        by_failures = 100 * len(failures) / len(answered)
+        loss = min(100.0, smallest_loss(len(usable), only_a + only_b, tests) + by_failures)
     fresh_keys = evidence.fresh.get(condition.name, ())
     fresh = [pair for pair in pairs(a, b, fresh_keys) if _both_count(pair[1], pair[2])]
     return replace(
@@ -321,7 +321,7 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
         only_b=only_b,
         exact_p=mcnemar(only_a, only_b),
         p=pair_p(signs, is_complete),
-        smallest_loss=loss if is_complete else None,
+        smallest_loss=loss,
         configs=_by_config(usable),
         fresh=_sum_of(", ".join(dict.fromkeys(key[0] for key, _, _ in fresh)), fresh)
         if fresh

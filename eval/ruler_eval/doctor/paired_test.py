@@ -15,6 +15,7 @@ these shares add up to 1, so the probability that any of the p values is <= x is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,6 +68,7 @@ def pair_p(signs: list[float], complete: bool) -> float:
     return min(1.0, p)
 
 
+@lru_cache(maxsize=1024)
 def smallest_loss(rows: int, differing: int, tests: int) -> float:
     """Return the loss, in points, that an examination like this one detects with probability POWER.
 
