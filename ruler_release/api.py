@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ruler_builder.verify.verify import VerifyReport
     from ruler_eval.analysis.compare import Comparison
     from ruler_eval.analysis.seeds import SeedComparison
-    from ruler_eval.doctor.verdict import Verdict
     from ruler_eval.export.export_release import Exported
     from ruler_eval.gate.decide import SequentialDecision
     from ruler_eval.gate.until import MeanEstimate
@@ -204,17 +203,20 @@ def decide(options: DecideOptions) -> SequentialDecision:
 
 
 @takes(DoctorOptions)
-def doctor(options: DoctorOptions) -> Verdict:
+def doctor(options: DoctorOptions) -> dict[str, Any]:
     """Find out whether a bad score is the model's or the engine's (`ruler doctor`).
 
-    The same rows are sent under pairs of conditions that should not matter; the answers are in the
-    folder `out`, where an interrupted examination continues. `level` is `quick`, `usual` or
-    `thorough`. Returns the verdict on each condition. Raises RulerError if the server cannot be
-    asked.
+    The same rows are sent under conditions that should not matter; with `against` two deployments
+    are compared word for word. An interrupted examination continues in its folder. `level` is
+    `quick`, `usual` or `thorough`. Returns the verdict, whose `conditions` hold the findings. Raises
+    RulerError if the server cannot be asked.
     """
-    from ruler_eval.doctor.examine import Examination
+    from ruler_eval.doctor import against, examine
 
-    return Examination(options).run(lambda verdict, rows: None)
+    if options.save is not None:
+        raise RulerError("`doctor` returns a verdict: store answers with `run`, not with save=.")
+    act = against.compare if options.against is not None else examine.examine
+    return act(options, lambda text: None)
 
 
 # ---- Scores --------------------------------------------------------------------------------------
@@ -367,9 +369,9 @@ def write_page(options: ReportOptions) -> Path:
         )
         doctor = None
         if options.doctor is not None:
-            from ruler_eval.doctor.examine import read_verdict
+            from ruler_eval.doctor.folder import read_verdict
 
-            doctor = read_verdict(options.doctor)
+            doctor = read_verdict(options.doctor, {run.results["model"] for run in opened})
             if doctor is None:
                 raise RulerError(
                     f"'{options.doctor}' has no verdict: name the --out folder of a `ruler doctor` "

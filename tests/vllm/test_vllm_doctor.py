@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.doctor.examine import read_verdict
+from ruler_eval.doctor.folder import read_verdict
 from tests import in_process
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")

@@ -1,20 +1,24 @@
-"""The answers to the rows of an examination: their scores, tokens and cache hits.
+"""The answers of a run folder as an examination reads them: scores, texts, tokens, cache hits.
 
-    scorer = Scorer(release)
-    scorer.score(record, row)                    # Answer(score=1.0, prompt_tokens=3902, …)
+    side = AnsweredRun(run, Scorer(release), rows)      # `run` is an OpenRun
+    side.answer([("vt_4k", 17)])                        # sends what has no answer yet
+    side.answers["vt_4k", 17].score
 
 Scores follow the rules of `ruler score`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from pathlib import Path
+from typing import Protocol
 
+from ruler_common.files import check_type
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.run.records import Record
+from ruler_eval.run.records import UNANSWERED, Record, Records
+from ruler_eval.run.runner import OpenRun
 from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 
@@ -25,77 +29,33 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """The facts about a row that a verdict needs."""
-
-    key: Key
-    length: str
-    row_tokens: int
-    """Tokens of the prompt, as counted by the release's tokenizer."""
-    depth: float | None
-    """Position of the evidence as a share of the prompt; None unless there is one piece of it."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer to a row on one side of a condition."""
+    """The answer to a row."""
 
     score: float
+    text: str = ""
+    """The answer, after its reasoning if there is any, without the space around it."""
     failure: str = ""
     """The error, if the request failed."""
     fits: bool = True
     """False if the prompt was too long to be sent, or the server shortened prompt or answer."""
+    why: str = ""
+    """Why it does not fit."""
     shortened: bool = False
     """Whether the token counts show that the server shortened the prompt."""
     prompt_tokens: int | None = None
     """Tokens of the prompt, as the server counts them."""
     cached_tokens: int | None = None
     counted_tokens: int | None = None
-    """Tokens of the prompt, as counted before it was sent."""
+    """Tokens of the prompt as counted before it was sent, if the server counted others."""
 
     @property
     def counts(self) -> bool:
         """Whether the score is valid: the request did not fail, and the prompt fit."""
         return self.fits and not self.failure
 
-    @property
-    def tokens(self) -> int | None:
-        """Tokens of the prompt, as counted by the server, else before it was sent."""
-        return self.counted_tokens if self.prompt_tokens is None else self.prompt_tokens
 
-
-Pairs = Sequence[tuple[Row, Answer, Answer]]
-"""Rows with their answers on two sides."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllAnswers:
-    """All answers so far, from which each condition makes its finding."""
-
-    rows: Sequence[Row]
-    """The rows that were sent, in this order."""
-    by_side: Mapping[str, Mapping[Key, Answer]]
-    """The answers of each side, by its name."""
-    complete: bool
-    """Whether all planned rows were sent."""
-    tests: int
-    """How many conditions are tested."""
-    has_bos: bool = False
-    """Whether the prompts begin with a BOS, as tokenized before they are sent."""
-    cache_hits: float | None = None
-    """Tokens read from the prefix cache, from the server's /metrics; None without them."""
-
-    def answered(self, side: str) -> list[tuple[Row, Answer]]:
-        """Return the rows that have an answer on a side, with their answers."""
-        answers = self.by_side.get(side, {})
-        return [(row, answers[row.key]) for row in self.rows if row.key in answers]
-
-    def pairs(self, a: str, b: str) -> Pairs:
-        """Return the rows that have an answer on both sides, with their answers."""
-        answers = self.by_side.get(b, {})
-        return [
-            (row, first, answers[row.key]) for row, first in self.answered(a) if row.key in answers
-        ]
+Answers = Mapping[Key, Answer]
 
 
 class Scorer:
@@ -113,12 +73,68 @@ class Scorer:
         language = config.instruction_language if config.dataset == "oneruler" else None
         usage, error = record["usage"], record["error"] or ""
         failed = record["finish_reason"] == "error"
+        fits = record["finish_reason"] != "does_not_fit"
         return Answer(
             score=row_score(row, prediction, task, language, self._rules).score,
+            text="\n".join([record["thinking"] or "", record["prediction"]]).strip(),
             failure=(error or "the request failed") if failed else "",
-            fits=record["finish_reason"] != "does_not_fit",
+            fits=fits,
+            why="" if fits else error,
             shortened=record.get("failure") == "truncated",
             prompt_tokens=usage["prompt_tokens"] if usage else None,
             cached_tokens=usage["cached_tokens"] if usage else None,
-            counted_tokens=cast("int | None", record.get("counted_tokens")),
+            counted_tokens=record.get("counted_tokens"),
         )
+
+
+def read_answers(
+    folder: Path, scorer: Scorer, rows: Mapping[Key, PartialRow], keep: Iterable[str] = ()
+) -> dict[Key, Answer]:
+    """Return the answers in a run folder to these rows.
+
+    Rows that failed or did not fit are left out unless their state is in `keep`. Raises RulerError.
+    """
+    records, answers = Records(folder), {}
+    for record in records.read():
+        check_type(record, Record, records.path, "Name a new --out.")
+        key = record["config"], record["index"]
+        state = record["finish_reason"]
+        if key in rows and (state not in UNANSWERED or state in keep):
+            answers[key] = scorer.score(record, rows[key])
+    return answers
+
+
+class Side(Protocol):
+    """A way to send rows, with the answers so far."""
+
+    answers: dict[Key, Answer]
+
+    def answer(self, keys: Sequence[Key]) -> None:
+        """Send the rows that have no answer yet. Raises RulerError."""
+
+
+class AnsweredRun:
+    """A side whose answers are an ordinary run folder, made by the ordinary runner."""
+
+    def __init__(self, run: OpenRun, scorer: Scorer, rows: Mapping[Key, PartialRow]) -> None:
+        self._run, self._scorer, self._rows = run, scorer, rows
+        self.answers = read_answers(run.options.folder, scorer, rows)
+        run.on_record = self._store
+
+    def _store(self, record: Record) -> None:
+        key = record["config"], record["index"]
+        self.answers[key] = self._scorer.score(record, self._rows[key])
+
+    def answer(self, keys: Sequence[Key]) -> None:
+        """Send the rows that have no answer yet. Raises RulerError."""
+        missing: dict[str, list[int]] = {}
+        for config, index in keys:
+            if (config, index) not in self.answers:
+                missing.setdefault(config, []).append(index)
+        if missing:
+            self._run.answer(missing)
+
+
+def pairs(a: Answers, b: Answers, keys: Iterable[Key]) -> list[tuple[Key, Answer, Answer]]:
+    """Return the rows that have an answer on both sides."""
+    return [(key, a[key], b[key]) for key in keys if key in a and key in b]

@@ -1,291 +1,322 @@
-"""Send rows under every condition, wave by wave, until there is a verdict.
+"""Examine a server: send rows under every condition, wave by wave, until there is a verdict.
 
-    examination = Examination(options)
-    verdict = examination.run()
-    verdict.headline, verdict.exit_code
+    verdict = examine(options, say=print)        # as JSON; doctor.json has it too
 
-The answers of each side are an ordinary run folder under `out` (`ruler score DIR/cold`,
-`ruler compare DIR/cold DIR/cached`), and doctor.json in `out` has the settings and the verdict. If
-it is interrupted, the same command continues.
+Each side is an ordinary run folder (`ruler score DIR/cold`, `ruler compare DIR/cold DIR/cached`).
+Within a wave the sides are sent in random order, and the rows of the first wave are sent again at
+the end, so that a server that gets worse does not look like one of the conditions. If it is
+interrupted, the same command continues.
 """
 
 from __future__ import annotations
 
-import json
-import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, cast
-
-from typing_extensions import NotRequired, TypedDict
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_type, parse_json, write_whole
-from ruler_eval.doctor.answers import AllAnswers, Answer, Key, Scorer
-from ruler_eval.doctor.condition import COLD, Side
+from ruler_common.text import number_of
+from ruler_eval.doctor.answers import AnsweredRun, Key, Scorer, Side
+from ruler_eval.doctor.conditions import (
+    AGAIN,
+    CACHED,
+    COLD,
+    CONDITIONS,
+    LATE,
+    LOADED,
+    PLAIN,
+    side_options,
+    testable,
+)
+from ruler_eval.doctor.engine import Engine, check_rows_fit, open_engine
+from ruler_eval.doctor.folder import Folder, open_folder
+from ruler_eval.doctor.judge import (
+    Evidence,
+    Finding,
+    TokenFacts,
+    Verdict,
+    follow_up,
+    judge,
+    may_stop,
+)
 from ruler_eval.doctor.options import DoctorOptions
-from ruler_eval.doctor.plan import ONE_BY_ONE, make_plan, split_evenly
-from ruler_eval.doctor.sending import Sender, start_sender
-from ruler_eval.doctor.verdict import Verdict, judge, may_stop
+from ruler_eval.doctor.paired_test import smallest_loss
+from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
+from ruler_eval.doctor.words import progress_line, verdict_json
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backend import Completion
-from ruler_eval.run.plan import known_settings, new_session
-from ruler_eval.run.records import Record, Records, check_settings
-from ruler_eval.run.row_state import over_limit, record_of
+from ruler_eval.run.runner import OpenRun
 
-STATE_FILE = "doctor.json"
 MAX_FAILURES = 8
 """If this many first requests all fail, the examination stops."""
+FRESH_ROWS = 32
+"""Further rows that are sent for a suspect condition."""
 
 
-class ConditionJson(TypedDict):
-    """A condition in a verdict; its other fields are those of the finding."""
-
-    name: str
-    title: str
-    state: str
-    sentence: str
-
-
-class VerdictJson(TypedDict):
-    """A verdict in doctor.json."""
-
-    outcome: str
-    headline: str
-    conditions: list[ConditionJson]
-
-
-class StateJson(TypedDict):
-    """The content of doctor.json."""
-
-    format: int
-    salt: str
-    settings: dict[str, Any]
-    cache_hits: NotRequired[float | None]
-    verdict: NotRequired[VerdictJson]
-
-
-def read_state(folder: Path) -> StateJson | None:
-    """Return the content of doctor.json; None if it does not exist. Raises RulerError."""
-    path = folder / STATE_FILE
-    if not path.exists():
-        return None
-    remedy = "Name a new --out, or the folder of another examination."
-    state = parse_json(path.read_bytes(), StateJson, path, remedy, newest=1)
-    return cast(StateJson, state)
-
-
-def read_verdict(folder: Path) -> dict[str, Any] | None:
-    """Return the verdict in an examination's folder, in the form of Verdict.to_json, or None."""
-    state = read_state(folder)
-    return cast("dict[str, Any] | None", state.get("verdict")) if state else None
-
-
+@dataclass
 class Examination:
-    """An examination with its rows, its folder, and all answers so far."""
+    """The rows, the sides, and the answers so far."""
 
-    def __init__(self, options: DoctorOptions, sender: Sender | None = None) -> None:
-        """Open the release; start the backend unless there is a `sender`. Raises RulerError."""
-        self.options = options
-        self.release = Release.open(options.dataset)
-        self.folder = Path(options.out)
-        state = read_state(self.folder)
-        self.salt = state["salt"] if state else secrets.token_hex(8)
-        self.cache_hits = state.get("cache_hits") if state else None
-        """Tokens read from the prefix cache, if the server's /metrics count them."""
-        self.verdict = state.get("verdict") if state else None
-        self.answers: dict[str, dict[Key, Answer]] = {}
-        self.sender = sender or start_sender(options, self.release, self.salt)
-        try:
-            self.plan, self.rows = make_plan(options, self.release, self.sender)
-            if state is not None:
-                check_settings(state["settings"], self.settings(), self.folder)
-        except BaseException:
-            self.sender.close()
-            raise
-        self._scorer = Scorer(self.release)
-        self._records = {side.name: Records(self.folder / side.name) for side in self.plan.sides}
+    plan: RowPlan
+    sides: Mapping[str, Side]
+    conditions: Sequence[str]
+    reasons: Mapping[str, str]
+    """Why the other conditions are not tested."""
+    load: int
+    seed: str
+    """Decides the order of the sides within a wave."""
+    max_loss: float = 10.0
+    counts: Literal["exact", "unchecked"] = "unchecked"
+    has_bos: bool = False
+    cached_tokens: Callable[[], float | None] = lambda: None
+    """Returns the tokens that the server has read from its prefix cache, if it counts them."""
+    cache_hits: float | None = None
+    fresh: dict[str, list[Key]] = field(default_factory=dict)
 
-    # ---- the folder ----------------------------------------------------------------------------
+    def run(self, on_wave: Callable[[Verdict, int], None] = lambda verdict, rows: None) -> Verdict:
+        """Send waves until there is a verdict; call `on_wave` with each verdict and its rows."""
+        rows_when_decided = sent = 0
+        waves = self.plan.waves(self.load)
+        for number, wave in enumerate(waves):
+            self._send_wave(number, wave)
+            sent += len(wave)
+            verdict = self.look(sent, complete=False)
+            on_wave(verdict, sent)
+            if verdict.outcome == "engine":
+                rows_when_decided = rows_when_decided or sent
+                if may_stop(verdict, rows_when_decided):
+                    break
+        self._send_late(verdict, waves[0])
+        verdict = self.look(sent, complete=sent == len(self.plan.keys))
+        if verdict.outcome == "unknown" and (suspects := follow_up(verdict)):
+            self._send_fresh(suspects, waves)
+            verdict = self.look(sent, complete=True)
+        return verdict
 
-    def settings(self) -> dict[str, Any]:
-        """Return the settings that must be the same when an examination is resumed."""
-        options = self.options
-        return {
-            "model": options.model,
-            "backend": options.backend,
-            "dataset": self.release.dataset,
-            "rows_sha256": {name: self.release.rows_sha256(name) for name in self.plan.configs},
-            "level": options.level,
-            "rows": options.row_count,
-            "load": options.load,
-            "mode": self.sender.prompter.mode,
-            "tokenizer": options.tokenizer,
-            "accepts_cache_salt": self.sender.salt_field,
-            "conditions": list(self.plan.conditions),
-        }
-
-    def _write_state(self) -> None:
-        state: dict[str, Any] = {
-            "format": 1,
-            "salt": self.salt,
-            "settings": self.settings(),
-            "cache_hits": self.cache_hits,
-        }
-        if self.verdict is not None:
-            state["verdict"] = self.verdict
-        text = json.dumps(state, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-        write_whole(self.folder / STATE_FILE, text)
-
-    # ---- sending -------------------------------------------------------------------------------
-
-    def run(
-        self,
-        on_wave: Callable[[Verdict, int], None] = lambda verdict, rows: None,
-    ) -> Verdict:
-        """Send waves until there is a verdict; call `on_wave` with each verdict and its rows.
-
-        Raises RulerError, for example if the server is down; the same command then continues.
-        """
-        try:
-            self._open_folder()
-            rows_when_decided = sent = 0
-            for wave in self.plan.waves:
-                self._send_wave(wave)
-                sent += len(wave)
-                verdict = self.look(sent)
-                self.verdict = cast(VerdictJson, verdict.to_json())
-                self._write_state()
-                on_wave(verdict, sent)
-                if verdict.outcome == "engine":
-                    if not rows_when_decided:
-                        rows_when_decided = sent
-                    if may_stop(verdict, rows_when_decided):
-                        break
-            return verdict
-        finally:
-            for records in self._records.values():
-                records.close()
-            self.sender.close()
-
-    def look(self, rows: int) -> Verdict:
+    def look(self, rows: int, complete: bool) -> Verdict:
         """Judge the answers to the first `rows` rows."""
-        answers = AllAnswers(
-            rows=list(self.plan.rows.values())[:rows],
-            by_side=self.answers,
-            complete=rows == len(self.plan.rows),
-            tests=len(self.plan.conditions),
-            has_bos=self.sender.has_bos,
-            cache_hits=self.cache_hits,
-        )
-        return judge(answers, self.plan.conditions, self.plan.reasons, self.options.max_loss)
-
-    def _open_folder(self) -> None:
-        """Lock the folders of all sides, and read the answers in them."""
-        sender = self.sender
-        run = replace(
-            self.options.run_options(),
-            configs=self.plan.configs,
-            mode=sender.prompter.mode,
-            limit=self.plan.rows_per_config,
-        )
-        digests = {config: self.release.rows_sha256(config) for config in self.plan.configs}
-        settings = {
-            **known_settings(run, self.release),
-            **sender.backend.settings(),
-            **sender.prompter.settings(),
-            "max_model_len": sender.backend.limit,
-        }
-        session = new_session(run, digests)
-        for side in self.plan.sides:
-            records = self._records[side.name]
-            if not records.lock():
-                raise RulerError(f"'{self.folder}' cannot be written: name a new --out.")
-            records.write_settings({**settings, "doctor": side.name})
-            records.write_session(session)
-            answers = self.answers.setdefault(side.name, {})
-            for record in records.read():
-                check_type(record, Record, records.path, "Name a new --out.")
-                key = (record["config"], record["index"])
-                if key in self.rows and record["finish_reason"] != "error":
-                    answers[key] = self._scorer.score(record, self.rows[key])
-        self._write_state()
-
-    def _send_wave(self, wave: Sequence[Key]) -> None:
-        """Send the rows of a wave on all sides on which their answers are missing."""
-        first = [side for side in self.plan.sides if side in ONE_BY_ONE]
-        missing = [key for key in wave if any(key not in self.answers[s.name] for s in first)]
-        if missing:
-            before = self.sender.count_cached_tokens()
-            for key in missing:
-                self._send_one_by_one(key)
-            after = self.sender.count_cached_tokens()
-            if before is not None and after is not None:
-                self.cache_hits = (self.cache_hits or 0.0) + after - before
-                self._write_state()
-        for side in self.plan.sides:
-            if side in ONE_BY_ONE:
-                continue
-            together = min(side.together or len(wave), len(wave))
-            for group in split_evenly(wave, -(-len(wave) // together)):
-                self._send_group(group, side)
-
-    def _send_one_by_one(self, key: Key) -> None:
-        """Send a row cold and then again, so that it hits the cache.
-
-        If the cold answer is from an earlier session, the cold request is repeated first. Raises
-        RulerError if the first MAX_FAILURES rows all failed.
-        """
-        missing = [side for side in ONE_BY_ONE if key not in self.answers[side.name]]
-        if COLD not in missing:
-            prompt = self.sender.prompt(key[0], self.rows[key], COLD)
-            assert prompt is not None
-            self.sender.send([prompt], COLD)
-        for side in missing:
-            self._send_group([key], side)
-            if side is COLD and self.answers[COLD.name][key].failure:
-                break
-        cold = self.answers[COLD.name].values()
-        if len(cold) == MAX_FAILURES and all(answer.failure for answer in cold):
-            raise RulerError(
-                f"The first {MAX_FAILURES} rows failed: {self.answers[COLD.name][key].failure}. "
-                "Fix the cause, then run the same command again."
+        return judge(
+            Evidence(
+                keys=self.plan.keys[:rows],
+                facts=self.plan.facts,
+                sides={name: side.answers for name, side in self.sides.items()},
+                conditions=self.conditions,
+                reasons=self.reasons,
+                complete=complete,
+                fresh=self.fresh,
+                counts=self.counts,
+                has_bos=self.has_bos,
+                cache_hits=self.cache_hits,
+                max_loss=self.max_loss,
             )
+        )
 
-    def _send_group(self, keys: Sequence[Key], side: Side) -> None:
-        """Send the rows of a group at once; all of them even if only some have no answer."""
-        if all(key in self.answers[side.name] for key in keys):
-            return
-        prompts = []
+    def _send_late(self, verdict: Verdict, first_wave: Sequence[Key]) -> None:
+        """Send the first rows again, to see if the engine got worse, unless a fact has decided."""
+        if "drift" in self.conditions and verdict.tokens.state != "engine":
+            self.sides[LATE].answer(first_wave)
+
+    def _send_wave(self, number: int, wave: Sequence[Key]) -> None:
+        """Send the rows of a wave on all sides, which take place in random order."""
+        blocks: list[Callable[[], None]] = [lambda: self._send_one_by_one(wave)]
+        for name in (LOADED, PLAIN):
+            if name in self.sides:
+                blocks.append(lambda name=name: self.sides[name].answer(wave))  # type: ignore[misc]
+        random.Random(f"{self.seed} {number}").shuffle(blocks)
+        for block in blocks:
+            block()
+
+    def _send_one_by_one(self, keys: Sequence[Key], cached: bool = True) -> None:
+        """Send each row cold, and then again, so that it hits the cache.
+
+        Raises RulerError if the first MAX_FAILURES rows all failed.
+        """
+        before = self.cached_tokens()
+        cold = self.sides[COLD].answers
         for key in keys:
-            cold = self.answers[COLD.name].get(key)
-            tokens = cold.tokens if cold else None
-            prompt = self.sender.prompt(key[0], self.rows[key], side, tokens)
-            if prompt is None:
-                continue
-            over = over_limit(prompt, self.sender.backend.limit)
-            if over is not None:
-                self._store(side, over, prompt.counted_tokens)
-                continue
-            prompts.append(prompt)
-            prompts += self.sender.neighbours(side, prompt)
-        for completion in self.sender.send(prompts, side) if prompts else ():
-            self._store_completion(side, completion)
+            self.sides[COLD].answer([key])
+            failures = [answer.failure for answer in cold.values()]
+            if len(failures) == MAX_FAILURES and all(failures):
+                raise RulerError(
+                    f"The first {MAX_FAILURES} rows failed: {failures[-1]}. Fix the cause, then "
+                    "run the same command again."
+                )
+            if cached and key in cold and cold[key].counts:
+                self.sides[CACHED].answer([key])
+                self.sides[AGAIN].answer([key])
+        after = self.cached_tokens()
+        if before is not None and after is not None:
+            self.cache_hits = (self.cache_hits or 0.0) + after - before
 
-    def _store_completion(self, side: Side, completion: Completion) -> None:
-        backend, prompt = self.sender.backend, completion.prompt
-        record = record_of(completion, backend.tokenizer)
-        self._store(side, record, prompt.counted_tokens)
-        cold = self.answers[COLD.name].get((prompt.config, prompt.index))
-        if side.margin is not None and cold is not None and cold.tokens is not None:
-            self.sender.correct_padding(cold.tokens, side, completion)
+    def _send_fresh(
+        self, suspects: Mapping[str, Sequence[str]], waves: Sequence[Sequence[Key]]
+    ) -> None:
+        """Send further rows of the configurations in which suspect conditions lost most."""
+        for name, configs in suspects.items():
+            condition = CONDITIONS[name]
+            if name == "drift":
+                self.fresh[name] = list(waves[1]) if len(waves) > 1 else []
+            else:
+                share = -(-FRESH_ROWS // len(configs))
+                self.fresh[name] = [
+                    (config, index)
+                    for config in configs
+                    for index in self.plan.reserve[config][:share]
+                ]
+            keys = self.fresh[name]
+            self._send_one_by_one(keys, cached=condition.b == CACHED)
+            if condition.b != CACHED:
+                self.sides[condition.b].answer(keys)
+        self.fresh = {name: keys for name, keys in self.fresh.items() if keys}
 
-    def _store(self, side: Side, record: Record, counted_tokens: int | None) -> None:
-        """Write and score an answer, unless the row has one already."""
-        key = (record["config"], record["index"])
-        if key in self.answers[side.name]:
-            return
-        stored = cast(Record, {**record, "counted_tokens": counted_tokens})
-        self._records[side.name].write(stored)
-        self.answers[side.name][key] = self._scorer.score(stored, self.rows[key])
+
+def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any]:
+    """Examine a server and return the verdict as JSON; `say` gets a sentence now and then.
+
+    Raises RulerError, for example if the server is down; the same command then continues.
+    """
+    release = Release.open(options.dataset, options.data_revision)
+    folder = open_folder(options, release)
+    if not folder.is_new:
+        say(f"Continuing the examination in '{folder.path}', which was interrupted.")
+    plan = make_plan(options, release, options.max_model_len, FRESH_ROWS)
+    files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
+    run = options.run_options(plan.configs, folder.path)
+    with open_engine(run, release, files, folder.salt) as engine:
+        if any(file["max_length"] > (engine.window or 1 << 60) for file in files.values()):
+            plan = make_plan(options, release, engine.window, FRESH_ROWS)
+        engine = replace(engine, run=replace(engine.run, configs=plan.configs))
+        conditions = [name for name in CONDITIONS if name not in engine.reasons]
+        if engine.lost_text:
+            verdict = verdict_on_template(engine, options.max_loss)
+        else:
+            check_rows_fit(engine, release, plan)
+            for line in plan_lines(options, plan, conditions, engine):
+                say(line)
+            with _sides(engine, release, plan, conditions, folder, options.load) as sides:
+                examination = Examination(
+                    plan=plan,
+                    sides=sides,
+                    conditions=conditions,
+                    reasons=engine.reasons,
+                    load=options.load,
+                    seed=folder.salt,
+                    max_loss=options.max_loss,
+                    counts=engine.counts,
+                    has_bos=engine.has_bos,
+                    cached_tokens=engine.cached_tokens,
+                    cache_hits=folder.state.get("cache_hits"),
+                )
+
+                def on_wave(verdict: Verdict, rows: int) -> None:
+                    folder.write(examination.cache_hits)
+                    say(progress_line(verdict, rows, len(plan.keys)))
+
+                folder.write(examination.cache_hits)
+                verdict = examination.run(on_wave)
+    result = {**verdict_json(verdict, options.model, engine.provider), "folder": str(folder.path)}
+    failed = any(finding.failed for finding in verdict.findings)
+    if verdict.outcome != "unknown" or (verdict.complete and not failed):
+        folder.finish(result)  # else the same command sends the failed rows again
+    return result
+
+
+@contextmanager
+def _sides(
+    engine: Engine,
+    release: Release,
+    plan: RowPlan,
+    conditions: Sequence[str],
+    folder: Folder,
+    load: int,
+) -> Iterator[dict[str, Side]]:
+    """Open the run folders of all sides; a side connects to the server with its first row."""
+    names = {side for name in conditions for side in (CONDITIONS[name].a, CONDITIONS[name].b)}
+    scorer, sides = Scorer(release), dict[str, Side]()
+    with ExitStack() as stack:
+        for name in sorted(names):
+            options = side_options(name, engine.run, engine.provider, folder.salt, load)
+            run = stack.enter_context(OpenRun(options))
+            sides[name] = AnsweredRun(run, scorer, plan.rows)
+        yield sides
+
+
+def verdict_on_template(engine: Engine, max_loss: float) -> Verdict:
+    """Return the verdict on a server whose chat template does not keep the user's text."""
+    names = dict.fromkeys([*CONDITIONS, *engine.reasons])
+    reason = "the chat template does not keep the prompt"
+    findings = [Finding(name=name, state="unchecked", reason=reason) for name in names]
+    return Verdict(
+        outcome="engine",
+        rows=0,
+        score=0.0,
+        complete=False,
+        max_loss=max_loss,
+        findings=tuple(findings),
+        tokens=TokenFacts(state="unchecked", kind="unsent"),
+        lost_text=engine.lost_text,
+    )
+
+
+# ---- the plan in words ---------------------------------------------------------------------------
+
+
+def dry_run(options: DoctorOptions) -> list[str]:
+    """Return the plan in sentences, without a model or a request. Raises RulerError."""
+    release = Release.open(options.dataset, options.data_revision)
+    plan = make_plan(options, release, options.max_model_len, FRESH_ROWS)
+    conditions, _ = testable(options.tokenizer, options.mode)
+    if "text" in conditions and "template" in conditions:  # the server's mode decides which
+        conditions.remove("text")
+    return plan_lines(options, plan, conditions)
+
+
+def plan_lines(
+    options: DoctorOptions, plan: RowPlan, conditions: Sequence[str], engine: Engine | None = None
+) -> list[str]:
+    """Return rows, requests, tokens, price and the limits of the examination as sentences."""
+    sides = {side for name in conditions for side in (CONDITIONS[name].a, CONDITIONS[name].b)}
+    late = plan.waves(options.load)[0] if plan.keys else ()
+    everywhere = len(sides - {LATE})
+    prompt_tokens, output_tokens = plan.tokens(plan.keys)
+    late_prompts, late_outputs = plan.tokens(late)
+    repeated = prompt_tokens * len(sides & {CACHED, AGAIN})
+    requests = everywhere * len(plan.keys) + len(late)
+    prompts = everywhere * prompt_tokens + late_prompts
+    lines = [
+        f"To do, at most: {number_of(requests, 'request')} for {rows_in_words(plan)} "
+        f"(conditions: {', '.join(conditions)}), {prompts:,} prompt tokens ({repeated:,} of them "
+        f"repeated), up to {everywhere * output_tokens + late_outputs:,} tokens of answers. It "
+        f"stops as soon as a fault is certain; if a condition is suspect, up to {FRESH_ROWS} "
+        "further rows are sent."
+    ]
+    if engine is not None and engine.salts_prompts:
+        lines.append(
+            "This server does not accept cache_salt. Instead each prompt begins with a different "
+            "line, so that only requests that are meant to hit the prefix cache do."
+        )
+    smallest = smallest_loss(len(plan.keys), 0, len(conditions))
+    if smallest > options.max_loss:
+        lines.append(
+            f"With {number_of(len(plan.keys), 'row')} this can find a fault, and cannot end with "
+            f"'sound': a loss of less than {smallest:.0f} points would be missed "
+            f"({rows_needed(options.max_loss, len(conditions))} rows are needed for "
+            f"{options.max_loss:.0f})."
+        )
+    if options.price is not None:
+        outputs = everywhere * output_tokens + late_outputs
+        lines.append(cost_line(prompts, outputs, options.price))
+    return lines
+
+
+def rows_needed(max_loss: float, tests: int) -> int:
+    """Return the smallest number of rows with which a sound engine can be called sound."""
+    low, high = 1, 4096
+    while low < high:
+        middle = (low + high) // 2
+        if smallest_loss(middle, 0, tests) <= max_loss:
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -3,9 +3,10 @@
     observation = observe(Path("runs/mine"))
     observation.patterns, observation.circumstances
 
-A pattern is reported only if it has a single explanation. Scores by circumstance are observations,
-not proofs: rows that hit the cache, for example, and rows that did not are different rows. Scores
-are differences from the mean of the row's configuration, so tasks and lengths do not mix.
+A pattern has a single explanation, or is marked as an observation. Scores by circumstance are
+observations, not proofs: rows that hit the cache, for example, and rows that did not are different
+rows. Scores are differences from the mean of the row's configuration, so tasks and lengths do not
+mix.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import check_type
 from ruler_common.text import number_of, one_line, sentences, table
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
-from ruler_eval.doctor.condition import DOCS, MIN_ROWS
+from ruler_eval.doctor.judge import MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
 from ruler_score.split_reasoning import split_reasoning
@@ -45,14 +46,11 @@ class Pattern:
     """A pattern that has a single explanation, and what to change."""
 
     name: str
-    """Also the anchor in docs/doctor.md."""
+    """Also the section in docs/doctor.md."""
     sentence: str
     remedy: str
-
-    @property
-    def docs(self) -> str:
-        """The section that explains it."""
-        return f"{DOCS}#{self.name}"
+    is_proof: bool = True
+    """Whether no model does this by itself; if not, it is only an observation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +85,9 @@ class Observation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the observation for --json."""
-        patterns = [{**asdict(pattern), "docs": pattern.docs} for pattern in self.patterns]
         return {
             "rows": self.rows,
-            "patterns": patterns,
+            "patterns": [asdict(pattern) for pattern in self.patterns],
             "circumstances": [asdict(circumstance) for circumstance in self.circumstances],
         }
 
@@ -370,8 +367,10 @@ def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
                 name="window",
                 sentence=f"The scores of all {len(solved)} tasks that the model can do at "
                 f"{shorter:,} tokens fall to less than a quarter at {longer:,}.",
-                remedy="Check the context length, sliding window and rope scaling in the server's "
-                "log: a model rarely loses every task at one length",
+                remedy="A model that was never trained at that length does so, or an engine with a "
+                "wrong context length, sliding window or rope scaling: compare it with another "
+                "engine (ruler doctor --against)",
+                is_proof=False,
             )
     return None
 
@@ -475,10 +474,10 @@ def _group(label: str, values: Sequence[float]) -> Group:
 
 def observation_text(observation: Observation) -> str:
     """Return an observation as text for the terminal."""
-    parts = [
-        sentences(f"{pattern.sentence} {pattern.remedy}; see {pattern.docs}.")
-        for pattern in observation.patterns
-    ]
+    parts = []
+    for pattern in observation.patterns:
+        start = "" if pattern.is_proof else "An observation: "
+        parts.append(sentences(f"{start}{pattern.sentence} {pattern.remedy}."))
     if not parts:
         parts.append(sentences(f"No pattern of a broken engine in {observation.rows:,} rows."))
     rows = [

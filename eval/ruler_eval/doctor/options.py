@@ -1,26 +1,27 @@
-"""The options of `ruler doctor`."""
+"""The options of `ruler doctor`: what to test, and how `ruler run` would reach the engine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.options import Option, check_options, names_in, options_of
-from ruler_eval.run.options import RunOptions
+from ruler_common.options import Names, Option, Place, check_options, names_in, options_of, several
+from ruler_eval.run.options import SAMPLING, RunOptions
 
 WHAT, SERVER = "What to test", "Server or engine"
 DEFAULT_LOAD = 32
 """Requests sent at once in the load condition."""
-GROUP_SIZE = 8
-"""Prompts sent at once in the neighbours condition, including the row itself."""
+HF = "hf"
+"""The value of --against for transformers."""
 
 
 def _as_in_run(name: str) -> Option:
-    """Return the option of `ruler run`, moved to the panel of the server."""
-    return replace(options_of(RunOptions)[name], panel=SERVER)
+    """Return the option of `ruler run`, moved to the panel of the server unless it samples."""
+    option = options_of(RunOptions)[name]
+    return replace(option, panel=SAMPLING if option.panel == SAMPLING else SERVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +29,17 @@ class Level:
     """How thorough an examination is."""
 
     rows: int
+    """Rows of an examination of one server."""
+    rows_against: int
+    """Rows of a comparison of two deployments."""
     max_loss: float
     """The largest loss, in points, that a sound verdict may miss."""
 
 
 LEVELS = {
-    "quick": Level(rows=32, max_loss=40),
-    "usual": Level(rows=200, max_loss=10),
-    "thorough": Level(rows=600, max_loss=5),
+    "quick": Level(rows=32, rows_against=100, max_loss=40),
+    "usual": Level(rows=200, rows_against=300, max_loss=10),
+    "thorough": Level(rows=600, rows_against=600, max_loss=5),
 }
 
 
@@ -44,16 +48,44 @@ class DoctorOptions:
     """The options of an examination of one model on one server or engine."""
 
     base_url: Annotated[
-        str | None, Option("The server, such as http://localhost:8000/v1.", panel=WHAT)
+        Names | None,
+        Option(
+            "The server, such as http://localhost:8000/v1; several are asked in turn.",
+            panel=WHAT,
+            parse=names_in,
+            metavar="URL",
+        ),
     ] = None
     model: Annotated[str, Option("The model's name on the server.", panel=WHAT, short="-m")] = ""
+    against: Annotated[
+        str | None,
+        Option(
+            "Compare with another deployment: the URL of a server, hf (transformers, in this "
+            "process), or the RUN folder of stored answers.",
+            panel=WHAT,
+            metavar="URL|hf|RUN",
+        ),
+    ] = None
+    against_model: Annotated[
+        str | None,
+        Option("The model's name there, or its folder for hf. Default: --model.", panel=WHAT),
+    ] = None
+    save: Annotated[
+        Path | None,
+        Option(
+            "Only store the answers that --against RUN compares, in this folder.",
+            panel=WHAT,
+            metavar="RUN",
+        ),
+    ] = None
     dataset: Annotated[str, Option("The release.", panel=WHAT, short="-d", metavar="RELEASE")] = (
         "ruler"
     )
     lengths: Annotated[
         tuple[str, ...],
         Option(
-            "Lengths, such as 4k,32k. Default: the shortest, and the longest up to 32k.",
+            "Lengths, such as 4k,32k. Default: the shortest, and the longest up to 32k; with "
+            "--against the shortest.",
             panel=WHAT,
             parse=names_in,
             metavar="NAMES",
@@ -70,24 +102,27 @@ class DoctorOptions:
         ),
     ] = ()
     out: Annotated[
-        Path,
+        Place | None,
         Option(
-            "The folder for all answers; an examination in an existing folder is resumed.",
+            "The folder for all answers. Default: doctor-MODEL-DATE; an examination that was "
+            "interrupted continues.",
             panel=WHAT,
             short="-o",
+            metavar="DIR",
         ),
-    ] = Path("doctor")
+    ] = None
     rows: Annotated[
         int | None,
         Option(
-            "Total number of rows over all configurations. Default: 200; 32 with --quick, 600 with "
-            "--thorough.",
+            "Number of rows over all configurations. Default: 200; 32 with --quick, 600 with "
+            "--thorough; with --against 300, 100 or 600.",
             panel=WHAT,
             min=1,
         ),
     ] = None
     load: Annotated[
-        int, Option("Concurrent requests in the load condition.", panel=WHAT, min=2)
+        int,
+        Option("Concurrent requests under load, and with --against.", panel=WHAT, min=2, max=1000),
     ] = DEFAULT_LOAD
     level: str = "usual"
     backend: Annotated[
@@ -101,50 +136,68 @@ class DoctorOptions:
             panel=SERVER,
         ),
     ] = None
-    mode: Annotated[
-        str | None,
-        Option("The prompt mode.", panel=SERVER, choices=("prefill", "chat", "completion")),
-    ] = None
-    provider: Annotated[str | None, _as_in_run("provider")] = None
+    mode: Annotated[str | None, _as_in_run("mode")] = None
+    thinking: Annotated[str | int, _as_in_run("thinking")] = "off"
+    direct: Annotated[bool, _as_in_run("direct")] = False
+    system: Annotated[str | None, _as_in_run("system")] = None
+    revision: Annotated[str | None, _as_in_run("revision")] = None
+    data_revision: Annotated[str | None, _as_in_run("data_revision")] = None
+    chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
     max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
-    timeout: Annotated[float, _as_in_run("timeout")] = 3600.0
     engine_args: Annotated[Mapping[str, Any], _as_in_run("engine_args")] = field(
         default_factory=dict
     )
+    provider: Annotated[str | None, _as_in_run("provider")] = None
+    timeout: Annotated[float, _as_in_run("timeout")] = 3600.0
+    give_up_after: Annotated[float, _as_in_run("give_up_after")] = 600.0
+    stream: Annotated[bool, _as_in_run("stream")] = False
+    omit: Annotated[Names, _as_in_run("omit")] = ()
+    temperature: Annotated[float | None, _as_in_run("temperature")] = None
+    top_p: Annotated[float | None, _as_in_run("top_p")] = None
+    top_k: Annotated[int | None, _as_in_run("top_k")] = None
+    min_p: Annotated[float | None, _as_in_run("min_p")] = None
+    presence_penalty: Annotated[float | None, _as_in_run("presence_penalty")] = None
+    seed: Annotated[int, _as_in_run("seed")] = 0
     price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "base_url", several(self.base_url))
         check_options(self)
-        if self.backend == "openai" and self.base_url is None:
+        if self.backend == "openai" and not self.base_url:
             raise RulerError(
                 "Name the server with --base-url URL, or a finished run: ruler doctor RUN."
             )
         if not self.model:
             raise RulerError("Name the model with --model NAME, as the server knows it.")
+        if self.against is not None and self.save is not None:
+            raise RulerError("--save stores answers, and --against compares them: choose one.")
+        if self.save is not None and self.out is not None:
+            raise RulerError("--save names the folder: leave --out out.")
+        if self.against_model is not None and self.against is None:
+            raise RulerError("--against-model names the model of --against: add --against.")
+        if self.against is None and self.save is None:
+            return
+        is_sampled = str(self.thinking) != "off" and self.temperature is None
+        if self.temperature or is_sampled:
+            raise RulerError(
+                "Answers are compared word for word, which needs greedy decoding: leave "
+                "--thinking out and --temperature at 0."
+            )
 
     @property
     def row_count(self) -> int:
         """The maximum number of rows."""
-        return self.rows or LEVELS[self.level].rows
+        level = LEVELS[self.level]
+        compares = self.against is not None or self.save is not None
+        return self.rows or (level.rows_against if compares else level.rows)
 
     @property
     def max_loss(self) -> float:
         """The largest loss, in points, that a sound verdict may miss."""
         return LEVELS[self.level].max_loss
 
-    def run_options(self) -> RunOptions:
-        """Return the options of a run on the same server or engine."""
-        return RunOptions(
-            self.dataset,
-            configs=self.configs,
-            backend=self.backend,
-            out=self.out,
-            model=self.model,
-            base_url=self.base_url,
-            tokenizer=self.tokenizer,
-            provider=self.provider,
-            max_model_len=self.max_model_len,
-            timeout=self.timeout,
-            engine_args=self.engine_args,
-            concurrency=max(self.load, GROUP_SIZE),
-        )
+    def run_options(self, configs: tuple[str, ...], out: Path) -> RunOptions:
+        """Return the options of a run of these configurations on the same server or engine."""
+        shared = {option.name for option in fields(RunOptions)} & options_of(DoctorOptions).keys()
+        values = {name: getattr(self, name) for name in shared - {"configs", "out"}}
+        return RunOptions(**values, configs=configs, out=out)

@@ -7,13 +7,15 @@ whatever the rows are and however noisy the engine is: this is McNemar's exact t
 are tested, "B is worse" with B_WORSE of the error and "A is worse" with A_WORSE. After every wave
 of rows a betting test, which is valid however often it is applied (ruler_eval/gate/betting.py), may
 end the examination early. A condition's p is the smaller of the betting test's p / EARLY and, after
-the last row, the exact p / LAST. Both pairs of shares add up to 1, so the probability that p <= x
-is at most x.
+the last row, the exact p / LAST. A condition that is not significant but suspect is tested again on
+fresh rows alone, with a share FRESH of the error; the planned rows have the share PLANNED. All
+these shares add up to 1, so the probability that any of the p values is <= x is at most x.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,6 +28,10 @@ EARLY, LAST = 0.2, 0.8
 """The shares of ALPHA for looks before the last row, and for the exact test after it."""
 B_WORSE, A_WORSE = 0.8, 0.2
 """The shares of ALPHA for the two directions of a condition."""
+PLANNED, FRESH = 0.8, 0.2
+"""The shares of ALPHA for the planned rows, and for fresh rows of suspect conditions."""
+SUSPECT = 0.05
+"""At this unadjusted one-sided p or below it, nothing is called sound."""
 
 
 def anytime_p(values: Sequence[float], limit: float) -> tuple[float, float]:
@@ -54,14 +60,15 @@ def pair_p(signs: list[float], complete: bool) -> float:
         complete: Whether these are all planned pairs, so that the exact test applies.
     """
     b_worse, a_worse = anytime_p(signs, 0.0)
-    p = min(b_worse / B_WORSE, a_worse / A_WORSE) / EARLY
+    p = min(b_worse / B_WORSE, a_worse / A_WORSE) / EARLY / PLANNED
     if complete:
         only_a, only_b = signs.count(1.0), signs.count(-1.0)
         b_worse, a_worse = exact_p(only_b, only_a), exact_p(only_a, only_b)
-        p = min(p, min(b_worse / B_WORSE, a_worse / A_WORSE) / LAST)
+        p = min(p, min(b_worse / B_WORSE, a_worse / A_WORSE) / LAST / PLANNED)
     return min(1.0, p)
 
 
+@lru_cache(maxsize=1024)
 def smallest_loss(rows: int, differing: int, tests: int) -> float:
     """Return the loss, in points, that an examination like this one detects with probability POWER.
 
@@ -79,7 +86,7 @@ def smallest_loss(rows: int, differing: int, tests: int) -> float:
     counts = np.arange(rows + 1)
     total = counts[:, None] + counts[None, :]
     p_values = binom.cdf(counts[None, :], np.maximum(total, 1), 0.5)
-    detected = (p_values <= ALPHA * LAST * B_WORSE / tests) & (total > 0)
+    detected = (p_values <= ALPHA * PLANNED * LAST * B_WORSE / tests) & (total > 0)
     noise = differing / 2 / rows
     by_noise = binom.pmf(counts, rows, noise)
 

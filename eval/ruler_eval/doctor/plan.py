@@ -1,165 +1,194 @@
-"""The plan of an examination: rows, conditions, requests and their cost.
+"""The rows of an examination, and what they cost.
 
-plan, rows = make_plan(options, release, sender)
-plan.lines(price=None)                       # requests, tokens and price as sentences
+    plan = make_plan(options, release, window=32768)
+    plan.keys[:2]                        # [("niah_single_1_4k", 412), ("niah_single_1_32k", 412)]
+
+Configurations take turns, each in its frozen order, so the first n rows are spread over tasks and
+lengths. A comparison of two deployments (`--against`) begins with the tasks that reveal most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ruler_common.errors import RulerError
-from ruler_common.names import EVIDENCE_ALONE
+from ruler_common.manifest import FileEntry
+from ruler_common.names import DEFAULT_TOKENIZER, EVIDENCE_ALONE
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import SCORE_COLUMNS, Key, Row
-from ruler_eval.doctor.condition import COLD, Side
-from ruler_eval.doctor.conditions import CACHED, CONDITIONS, REPEATS
+from ruler_eval.doctor.answers import SCORE_COLUMNS, Key
 from ruler_eval.doctor.options import DoctorOptions
-from ruler_eval.doctor.sending import SHORT_TOKENS, Sender, conditions_for
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
 
-COLUMNS = (*SCORE_COLUMNS, "input", "answer_prefix", "max_new_tokens", "length", "evidence")
+COLUMNS = (*SCORE_COLUMNS, "input", "max_new_tokens", "length", "evidence")
 DEFAULT_LENGTH = 32768
 """Tokens. Without --lengths, the shortest and the longest length up to this one are used."""
-ONE_BY_ONE = (COLD, CACHED, *REPEATS)
-"""The sides that are sent row by row: a cold request, then identical ones that hit the cache."""
+REVEALING = ("niah_multiquery", "cwe", "vt", "cwe_easy", "cwe_hard")
+"""The tasks whose answers differ most often between two deployments (bench/same_model.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The rows, conditions and requests of an examination."""
+class RowFacts:
+    """What a verdict needs to know about a row."""
+
+    length: str
+    tokens: int
+    """Tokens of the prompt, as counted by the release's tokenizer."""
+    max_new_tokens: int
+    depth: float | None
+    """Position of the evidence as a share of the prompt; None unless there is one piece of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPlan:
+    """The rows of an examination, in the order in which they are sent."""
 
     configs: tuple[str, ...]
-    rows_per_config: int
-    rows: dict[Key, Row]
-    """The rows in the order they are sent: configurations take turns, each in its frozen order."""
-    conditions: tuple[str, ...]
-    """The conditions that are tested."""
-    reasons: dict[str, str]
-    """Why the other conditions are not tested."""
-    sides: tuple[Side, ...]
-    waves: list[list[Key]]
-    salt_field: bool
-    requests: int
-    prompt_tokens: int
-    cached_tokens: int
-    output_tokens: int
+    keys: tuple[Key, ...]
+    reserve: dict[str, tuple[int, ...]]
+    """Further rows of each configuration, in their frozen order."""
+    rows: dict[Key, PartialRow]
+    """The columns that a score needs, of planned and further rows."""
+    facts: dict[Key, RowFacts]
 
-    def lines(self, price: tuple[float, float] | None) -> list[str]:
-        """Return the requests, tokens and price as sentences."""
-        lines = [
-            f"To do, at most: {number_of(self.requests, 'request')} for "
-            f"{number_of(len(self.rows), 'row')} in {number_of(len(self.sides), 'way')}, "
-            f"{self.prompt_tokens:,} prompt tokens ({self.cached_tokens:,} of them repeated), up "
-            f"to {self.output_tokens:,} tokens of answers. It stops as soon as a fault is certain."
-        ]
-        if not self.salt_field:
-            lines.append(
-                "This server does not accept cache_salt. Instead each prompt begins with a "
-                "different line, so that only requests that are meant to hit the prefix cache do."
-            )
-        if price is not None:
-            cost = (self.prompt_tokens * price[0] + self.output_tokens * price[1]) / 1e6
-            lines.append(f"Cost: {cost:,.2f} at most; cached tokens may cost less.")
-        return lines
+    def waves(self, size: int) -> list[tuple[Key, ...]]:
+        """Return the rows in waves of nearly equal size, of at least `size` rows."""
+        parts = max(1, len(self.keys) // size)
+        ends = [len(self.keys) * number // parts for number in range(parts + 1)]
+        return [self.keys[start:end] for start, end in pairwise(ends)]
+
+    def tokens(self, keys: Iterable[Key]) -> tuple[int, int]:
+        """Return the tokens of the prompts and answers of rows, as the release counts them."""
+        facts = [self.facts[key] for key in keys]
+        return sum(row.tokens for row in facts), sum(row.max_new_tokens for row in facts)
 
 
 def make_plan(
-    options: DoctorOptions, release: Release, sender: Sender
-) -> tuple[Plan, dict[Key, PartialRow]]:
-    """Return the plan and the columns of its rows. Raises RulerError."""
-    configs = choose_configs(release, options, sender.backend.limit)
-    rows_per_config = -(-options.row_count // len(configs))
-    orders = {config: release.order(config)[:rows_per_config] for config in configs}
-    texts, facts = {}, {}
-    for config, indices in orders.items():
+    options: DoctorOptions, release: Release, window: int | None, max_extra: int = 0
+) -> RowPlan:
+    """Return the rows of an examination, and up to `max_extra` more of each configuration.
+
+    `window` is the model's context length in tokens, if it is known. Raises RulerError.
+    """
+    compares = options.against is not None or options.save is not None
+    files = _chosen(release, options, window, compares)
+    orders = {file["config"]: release.order(file["config"]) for file in files}
+    places = sum(map(len, orders.values()))
+    keys: list[Key] = []
+    if compares:
+        is_first = [config for config, file in zip(orders, files, strict=True) if _reveals(file)]
+        others = [config for config in orders if config not in is_first]
+        keys = [*_in_turn(is_first, orders), *_in_turn(others, orders)]
+    else:
+        keys = _in_turn(list(orders), orders)
+    keys = keys[: min(options.row_count, places)]
+    used = {config: sum(name == config for name, _ in keys) for config in orders}
+    reserve = {
+        config: tuple(order[used[config] : used[config] + max_extra])
+        for config, order in orders.items()
+        if used[config]
+    }
+    rows, facts = {}, {}
+    for config in reserve:
         length = release.parse(config).length
-        for row in release.some_rows(config, COLUMNS, indices):
-            texts[config, row["index"]] = row
-            facts[config, row["index"]] = facts_of(config, length, row)
-    keys = []
-    for place in range(rows_per_config):
-        keys += [(config, order[place]) for config, order in orders.items() if place < len(order)]
-    conditions, reasons = conditions_for(sender, options.level, len(keys))
-    sides = {side.name: side for name in conditions for side in CONDITIONS[name].sides}
-    requests = prompt_tokens = cached_tokens = output_tokens = 0
-    for side in sides.values():
-        requests += len(keys) * (1 + side.short_neighbours)
-        for key in keys:
-            row = texts[key]
-            tokens = row["length"] - row["max_new_tokens"]
-            prompt_tokens += tokens
-            cached_tokens += tokens if side.after else 0
-            output_tokens += row["max_new_tokens"]
-            output_tokens += side.short_neighbours * min(SHORT_TOKENS, row["max_new_tokens"])
-    plan = Plan(
-        configs=configs,
-        rows_per_config=rows_per_config,
-        rows={key: facts[key] for key in keys},
-        conditions=tuple(conditions),
-        reasons=reasons,
-        sides=tuple(sides.values()),
-        waves=split_evenly(keys, max(1, len(keys) // options.load)),
-        salt_field=sender.salt_field,
-        requests=requests,
-        prompt_tokens=prompt_tokens,
-        cached_tokens=cached_tokens,
-        output_tokens=output_tokens,
+        wanted = orders[config][: used[config] + max_extra]
+        for row in release.some_rows(config, COLUMNS, wanted):
+            facts[config, row["index"]] = _facts(length, row)
+            rows[config, row["index"]] = {name: row[name] for name in SCORE_COLUMNS}
+    return RowPlan(
+        configs=tuple(reserve), keys=tuple(keys), reserve=reserve, rows=rows, facts=facts
     )
-    return plan, texts
 
 
-def choose_configs(release: Release, options: DoctorOptions, limit: int | None) -> tuple[str, ...]:
-    """Return the configurations whose rows are sent, shortest length first. Raises RulerError.
+def _reveals(file: FileEntry) -> bool:
+    return file["task"] in REVEALING
 
-    `limit` is the model's context length in tokens, if it is known.
+
+def _in_turn(configs: Sequence[str], orders: dict[str, list[int]]) -> list[Key]:
+    """Return the rows of configurations that take turns."""
+    longest = max((len(orders[config]) for config in configs), default=0)
+    keys = []
+    for place in range(longest):
+        for config in configs:
+            if place < len(orders[config]):
+                keys.append((config, orders[config][place]))
+    return keys
+
+
+def _chosen(
+    release: Release, options: DoctorOptions, window: int | None, compares: bool
+) -> list[FileEntry]:
+    """Return the files whose rows are sent, those of a task at all lengths together.
+
+    Raises RulerError.
     """
     files = release.manifest["files"]
     if options.configs:
-        paths = chosen_files(options.configs, release.manifest)
-        return tuple(files[path]["config"] for path in paths)
-    lengths = {
-        file["length"]: file["max_length"]
-        for file in files.values()
-        if file["length"] != EVIDENCE_ALONE
-    }
-    if not lengths:
-        raise RulerError(
-            f"The release '{options.dataset}' has only rows without a context "
-            f"({EVIDENCE_ALONE}): name a release with longer rows."
-        )
+        chosen = [files[path] for path in chosen_files(options.configs, release.manifest)]
+    else:
+        chosen = [file for file in files.values() if file["length"] != EVIDENCE_ALONE]
+        chosen = _of_one_tokenizer(chosen)
+        if not chosen:
+            raise RulerError(
+                f"The release '{options.dataset}' has only rows without a context "
+                f"({EVIDENCE_ALONE}): name a release with longer rows."
+            )
+        lengths = _chosen_lengths(chosen, options, window, compares)
+        chosen = [file for file in chosen if file["length"] in lengths]
+    tasks = list(dict.fromkeys(file["task"] for file in chosen))
+    chosen.sort(key=lambda file: (tasks.index(file["task"]), file["max_length"]))
+    return chosen
+
+
+def _of_one_tokenizer(files: Sequence[FileEntry]) -> list[FileEntry]:
+    """Return the files of the default tokenizer, or else of the first one.
+
+    Rows of several tokenizers ask the same, and would not be independent.
+    """
+    names = list(dict.fromkeys(file["tokenizer"] for file in files))
+    if not names:
+        return []
+    chosen = DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in names else names[0]
+    return [file for file in files if file["tokenizer"] == chosen]
+
+
+def _chosen_lengths(
+    files: Sequence[FileEntry], options: DoctorOptions, window: int | None, compares: bool
+) -> set[str]:
+    """Return the lengths that are named, or else the shortest and a long one. Raises RulerError."""
+    lengths = {file["length"]: file["max_length"] for file in files}
     unknown = [length for length in options.lengths if length not in lengths]
     if unknown:
         raise RulerError(
             f"The release '{options.dataset}' does not have length '{unknown[0]}'; it has "
             f"{', '.join(lengths)}."
         )
-    chosen = set(options.lengths)
-    if not chosen:
-        ordered = sorted(lengths, key=lambda length: lengths[length])
-        longest = min(DEFAULT_LENGTH, limit or DEFAULT_LENGTH)
-        fitting = [length for length in ordered if lengths[length] <= longest] or ordered[:1]
-        chosen = {fitting[0], fitting[-1]}
-    names = [
-        (file["max_length"], file["config"]) for file in files.values() if file["length"] in chosen
-    ]
-    return tuple(config for _, config in sorted(names, key=lambda name: name[0]))
+    if options.lengths:
+        return set(options.lengths)
+    ordered = sorted(lengths, key=lambda length: lengths[length])
+    longest = min(DEFAULT_LENGTH, window or DEFAULT_LENGTH)
+    fitting = [length for length in ordered if lengths[length] <= longest] or ordered[:1]
+    return {fitting[0]} if compares else {fitting[0], fitting[-1]}
 
 
-def facts_of(config: str, length: str, row: PartialRow) -> Row:
-    """Return the facts about a row that a verdict needs."""
+def _facts(length: str, row: PartialRow) -> RowFacts:
     with_answer = [piece for piece in row["evidence"] if piece["answer"]]
-    return Row(
-        key=(config, row["index"]),
+    return RowFacts(
         length=length,
-        row_tokens=row["length"] - row["max_new_tokens"],
+        tokens=row["length"] - row["max_new_tokens"],
+        max_new_tokens=row["max_new_tokens"],
         depth=with_answer[0]["start"] / len(row["input"]) if len(with_answer) == 1 else None,
     )
 
 
-def split_evenly(keys: Sequence[Key], parts: int) -> list[list[Key]]:
-    """Split rows into `parts` parts of nearly equal size."""
-    ends = [len(keys) * number // parts for number in range(parts + 1)]
-    return [list(keys[start:end]) for start, end in pairwise(ends)]
+def cost_line(prompt_tokens: int, output_tokens: int, price: tuple[float, float]) -> str:
+    """Return the price of an examination as a sentence."""
+    cost = (prompt_tokens * price[0] + output_tokens * price[1]) / 1e6
+    return f"Cost: {cost:,.2f} at most; cached tokens may cost less."
+
+
+def rows_in_words(plan: RowPlan) -> str:
+    """Return how many rows of how many configurations are sent."""
+    rows, configs = number_of(len(plan.keys), "row"), number_of(len(plan.configs), "configuration")
+    return f"{rows} of {configs}"

@@ -96,6 +96,8 @@ class Backend(ABC):
     """The server's chat template, if it renders the prompts and can be asked."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
     """Called with a sentence that the user should see at once."""
+    salts_prompts: bool = False
+    """Whether a cache salt has to be a line of the prompt, because there is no field for it."""
     needs_token_ids: bool = True
     """Whether prompts are tokenized if there is a tokenizer."""
     is_stopping: bool = False
@@ -128,10 +130,6 @@ class Backend(ABC):
     def metrics(self) -> str:
         """Return the text of vLLM's /metrics; empty for other backends and servers."""
         return ""
-
-    def accepts_cache_salt(self) -> bool:
-        """Return whether the engine has the request field `cache_salt`, as vLLM does."""
-        return False
 
     def generation_config(self) -> Mapping[str, Any] | None:
         """Return the model's default sampling settings; None if they cannot be read."""

@@ -235,8 +235,12 @@ def _switch_value(name: str, values: Sequence[str], thinks: bool) -> Any:
 # ---- what a template must do ---------------------------------------------------------------------
 
 
+class LostText(RulerError):
+    """A chat template does not keep a text that it was given."""
+
+
 def check_text(rendered: str, text: str, template: str, role: str, remedy: str) -> None:
-    """Raise RulerError unless a turn's text is in a rendered prompt exactly and once.
+    """Raise LostText unless a turn's text is in a rendered prompt exactly and once.
 
     Many templates trim the space at a text's ends, which is allowed.
     """
@@ -244,7 +248,7 @@ def check_text(rendered: str, text: str, template: str, role: str, remedy: str) 
     if times == 1:
         return
     what = "repeats" if times else "leaves out" if text[:9] not in rendered else "changes"
-    raise RulerError(
+    raise LostText(
         f"{template} {what} the {role}'s message: it must render each message's `content` (a "
         f"text, not a list of parts) exactly and once. {remedy}"
     )

@@ -332,6 +332,9 @@ class RunOptions:
 
     progress: bool = False
     """Show the estimate and a bar; the command always does."""
+    cache_salt: str | None = None
+    """openai: keep prefix caches from connecting this run with runs that have another salt, or none
+    (`ruler doctor`). If the server has no field for it, every prompt begins with a line of it."""
 
     def __post_init__(self) -> None:
         for name in ("configs", "omit", "base_url"):  # a single name needs no list

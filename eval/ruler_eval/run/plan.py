@@ -285,6 +285,8 @@ def known_settings(options: RunOptions, release: Release) -> RunSettings:
     }
     if options.mode is not None:
         settings["mode"] = options.mode
+    if options.cache_salt is not None:
+        settings["cache_salt"] = options.cache_salt
     sampling = choose_sampling(options, lambda: None)
     if sampling.source == "greedy":  # else it may come from the model's generation_config.json
         settings["sampling"] = sampling.settings()

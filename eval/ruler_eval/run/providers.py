@@ -56,6 +56,8 @@ class Provider:
     repeats: bool = False
     stream_options: bool = True
     cache_salt: bool = False
+    no_cache: Mapping[str, Any] = field(default_factory=dict)
+    remedies: Mapping[str, str] = field(default_factory=dict)
     version_path: str | None = None
     always_reasons: bool = False
 

@@ -82,6 +82,8 @@ class Record(TypedDict):
     at_limit: NotRequired[Literal[True]]
     """Set if all tokens were used, although the server reports that the answer ended."""
     thinking_ended: bool | None
+    counted_tokens: NotRequired[int]
+    """Tokens of the prompt as counted before it was sent, if the server counted others."""
     in_flight: NotRequired[int]
     """Requests in flight at the same time, including this one; only from a server."""
     tries: NotRequired[int]

@@ -63,6 +63,9 @@ def record_of(completion: Completion, tokenizer: Any = None) -> Record:
         record = _record(prompt, state, answer, before, usage, thinking_ended=ended)
         if completion.at_limit and state == "stop":
             record["at_limit"] = True
+    counted, read = prompt.counted_tokens, completion.prompt_tokens
+    if counted is not None and read is not None and counted != read:
+        record["counted_tokens"] = counted
     if completion.in_flight is not None and completion.tries is not None:
         record["in_flight"], record["tries"] = completion.in_flight, completion.tries
     if completion.seconds is not None:

@@ -10,6 +10,7 @@ some of the rows, use `OpenRun`.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from array import array
 from collections import Counter, deque
@@ -46,6 +47,8 @@ from ruler_eval.run.row_state import over_limit, record_of
 from ruler_eval.run.start_backend import start_backend
 
 MAX_THREADS = 16
+SALT_BYTES = 8
+"""The length of the salt of a row, which is written as hexadecimal digits."""
 
 
 def estimate_run(options: RunOptions) -> Estimate:
@@ -250,8 +253,9 @@ class OpenRun:
     ) -> Generator[Record, None, None]:
         """Render, send and record missing rows: every row passes through here."""
         rows = chain.from_iterable(read_rows(self.plan.release, part) for part in parts)
+        salt = self.options.cache_salt
         too_long: deque[Record] = deque()
-        with closing(render_ahead(rows, self._prompter, backend)) as prompts:
+        with closing(render_ahead(rows, self._prompter, backend, salt)) as prompts:
             samples = self._samples(prompts, backend, progress, too_long)
             with closing(backend.generate(samples)) as completions:
                 for completion in completions:
@@ -331,7 +335,10 @@ class OpenRun:
 
 
 def render_ahead(
-    rows: Iterable[tuple[str, PartialRow]], prompter: Prompter, backend: Backend
+    rows: Iterable[tuple[str, PartialRow]],
+    prompter: Prompter,
+    backend: Backend,
+    cache_salt: str | None = None,
 ) -> Generator[Prompt, None, None]:
     """Yield the prompts of rows in order, rendered a few rows ahead by threads.
 
@@ -346,7 +353,7 @@ def render_ahead(
     pool = ThreadPoolExecutor(threads)
     try:
         for config, row in rows:
-            waiting.append(pool.submit(_render, prompter, backend, config, row))
+            waiting.append(pool.submit(_render, prompter, backend, config, row, cache_salt))
             if len(waiting) > 2 * threads:
                 yield waiting.popleft().result()
         while waiting:
@@ -355,9 +362,26 @@ def render_ahead(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _render(prompter: Prompter, backend: Backend, config: str, row: Mapping[str, Any]) -> Prompt:
+def row_salt(cache_salt: str, config: str, index: int) -> str:
+    """Return the salt of a row: no two rows of a run share a cached prefix."""
+    text = f"{cache_salt}/{config}/{index}"
+    return hashlib.blake2b(text.encode(), digest_size=SALT_BYTES).hexdigest()
+
+
+def _render(
+    prompter: Prompter,
+    backend: Backend,
+    config: str,
+    row: Mapping[str, Any],
+    cache_salt: str | None = None,
+) -> Prompt:
     """Return a row's prompt with its tokens counted; called by threads."""
+    salt = None if cache_salt is None else row_salt(cache_salt, config, row["index"])
+    if salt is not None and backend.salts_prompts:
+        row = {**row, "input": f"[{salt}]\n{row['input']}"}
     prompt = prompter(config, row)
+    if salt is not None:
+        prompt = replace(prompt, cache_salt=salt)
     count = backend.count(prompt)
     if prompt.token_ids is None or prompt.text is None:
         return replace(prompt, counted_tokens=count)

@@ -163,6 +163,11 @@ class Server(Backend):
         content = None if body is None else json_bytes({"model": self.options.model, **body})
         return self._first.ask(self._first.outside_v1(path), content).body
 
+    @property
+    def served_models(self) -> tuple[str, ...]:
+        """The models that the first server lists."""
+        return self._facts.served
+
     def metrics(self) -> str:
         """Return the text of vLLM's /metrics; empty for other servers."""
         if self.provider.name != "vllm":
@@ -170,9 +175,19 @@ class Server(Backend):
         text = self._ask_outside_v1("metrics")
         return text if isinstance(text, str) else ""
 
-    def accepts_cache_salt(self) -> bool:
-        """Return whether the server is one that has the field."""
-        return self.provider.cache_salt
+    def _accepts_cache_salt(self) -> bool:
+        """Send a short request with the field `cache_salt`; return whether it is answered.
+
+        Older versions of vLLM refuse every request with it.
+        """
+        if not self.provider.cache_salt:
+            return False
+        body = {"model": self.options.model, "max_tokens": 1, "cache_salt": self.options.cache_salt}
+        if self.endpoint == "completions":
+            body["prompt"] = SHORT_QUESTION
+        else:
+            body["messages"] = [{"role": "user", "content": SHORT_QUESTION}]
+        return self._first.ask(self.endpoint, json_bytes(body)).status == 200
 
     @property
     def _asks_vllm(self) -> bool:
@@ -337,6 +352,8 @@ class Server(Backend):
     def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
         """Raise RulerError if the server would silently drop the prefix, or lacks the mode."""
         self._mode = mode
+        if self.options.cache_salt is not None and not self.provider.no_cache:
+            self.salts_prompts = not self._accepts_cache_salt()
         is_chat = self.endpoint == "chat/completions"
         self._extra = extra_fields(self.options, self.provider, is_chat, template_arguments)
         asks_to_continue = "continue_final_message" in self._extra
@@ -658,7 +675,7 @@ class Server(Backend):
                 "max_tokens": prompt.max_tokens,
                 **extra,
             }
-        if prompt.cache_salt is not None:
+        if prompt.cache_salt is not None and self.provider.cache_salt and not self.salts_prompts:
             body["cache_salt"] = prompt.cache_salt
         return body | (stream_fields(provider) if self.options.stream else {})
 

@@ -60,6 +60,8 @@ class ServerFacts:
     """The model's folder or repository."""
     slots: int | None
     """How many rows llama.cpp answers at a time; perhaps out of one context, which all share."""
+    served: tuple[str, ...]
+    """The models that it lists."""
     props: Mapping[str, Any]
     """llama.cpp's /props: samplers, template and context; empty for other servers."""
 
@@ -118,6 +120,7 @@ def ask_server(connection: Connection, options: RunOptions) -> ServerFacts:
         window=window,
         root=field_of(model, "root"),
         slots=slots,
+        served=tuple(served),
         props=props,
     )
 

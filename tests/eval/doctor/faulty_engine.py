@@ -1,8 +1,7 @@
-"""An engine with a chosen skill and one fault, in this process or behind a real HTTP server.
+"""An engine with a chosen skill and one fault, behind a real HTTP server.
 
     engine = FaultyEngine(rows, seed=0, skill=0.9, fault="cache")
     with served(engine) as url: …                     # an OpenAI-compatible server
-    backend = FaultyBackend(engine)                     # the same without HTTP
 
 A fault makes right answers wrong, so that LOSS of the rows that it affects are lost.
 """
@@ -16,13 +15,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ruler_common.names import Config
-from ruler_eval.run.backend import Backend, Completion
-from ruler_eval.run.prompts import Prompt, Prompter
 from tests import hand_written
 from tests.eval.run.small_release import NOISE, full_row
 from tests.model_server import ModelServer, Reply, Request, model_server
@@ -30,18 +26,11 @@ from tests.model_server import ModelServer, Reply, Request, model_server
 LOSS = 0.1
 LOAD = 16
 """Requests at once above which the fault `load` has an effect."""
-BORDER = 1024
-LONG = 500
-"""Tokens of a neighbour above which the fault `neighbours` has an effect."""
 BLOCK = 16
 WRONG = "0000000"
 EXPECTED = {
     "cache": "cache",
-    "length": "chunks",
     "load": "load",
-    "neighbours": "neighbours",
-    "chunks": "chunks",
-    "depth": "depth",
     "template": "template",
     "bos": "tokens",
     "truncation": "tokens",
@@ -138,8 +127,6 @@ class FaultyEngine:
         if self.fault == "truncation":
             tokens = int(tokens * (1 - self._lost))
             right = right and at > self._lost
-        elif self.fault == "depth":
-            right = right and at > self._lost
         elif self._is_affected(seen, together, cached) and self._rng.random() < self._lost:
             right = False
         return {"text": f" {value if right else WRONG}.", "prompt": tokens, "cached": cached}
@@ -154,76 +141,14 @@ class FaultyEngine:
     def _is_affected(
         self, seen: ReceivedRequest, together: Sequence[ReceivedRequest], cached: int
     ) -> bool:
-        neighbours = [request for request in together if request is not seen]
         affected = {
             "cache": cached > 0,
-            "length": seen.tokens > BORDER,
             "load": len(together) > LOAD,
-            "neighbours": any(request.tokens > LONG for request in neighbours),
-            "chunks": 0 < seen.tokens % BORDER <= 64,
             "template": seen.form == "chat",
             "bos": seen.form != "ids",
             "noise": True,
         }
         return affected.get(self.fault, False)
-
-
-# ---- without HTTP --------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=4096)
-def words_in(text: str) -> int:
-    """Return the number of words of a text, which count as its tokens."""
-    return len(text.split())
-
-
-class WordPrompter(Prompter):
-    """Counts words as tokens."""
-
-    def __call__(self, config: str, row: Mapping[str, Any]) -> Prompt:
-        text = row["input"] + row["answer_prefix"]
-        return Prompt(
-            config=config,
-            index=int(row["index"]),
-            messages=(),
-            text=text,
-            token_ids=range(words_in(text)),
-            max_new_tokens=int(row["max_new_tokens"]),
-        )
-
-
-class FaultyBackend(Backend):
-    """Gives a whole batch to the engine at once."""
-
-    name = "openai"
-
-    def __init__(self, engine: FaultyEngine, form: str = "ids") -> None:
-        self.engine, self.form = engine, form
-        self.tokenizer = type("Words", (), {"bos_token_id": 0})()
-
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        batch = list(prompts)
-        seen = [self._seen(prompt) for prompt in batch]
-        for prompt, item in zip(batch, seen, strict=True):
-            reply = self.engine.answer(item, seen)
-            yield Completion(
-                prompt,
-                reply["text"],
-                prompt_tokens=reply["prompt"],
-                completion_tokens=8,
-                cached_tokens=reply["cached"],
-            )
-
-    def _seen(self, prompt: Prompt) -> ReceivedRequest:
-        text = prompt.text or ""
-        form = self.form if prompt.token_ids is not None or self.form == "chat" else "text"
-        return ReceivedRequest(text, words_in(text), prompt.cache_salt or "", form)
-
-    def count(self, prompt: Prompt) -> int:
-        return words_in(prompt.text or "")
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
 
 # ---- behind HTTP ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.doctor.examine import read_verdict
+from ruler_eval.doctor.folder import read_verdict
 from ruler_eval.run.launch import bypass_proxies, flags_of, is_cpu_build, unscaled_limit
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run

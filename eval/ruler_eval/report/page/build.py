@@ -122,7 +122,7 @@ def write_report(
         out: the HTML file to write.
         every_error: sort all wrong rows into kinds of errors instead of a sample.
         title: the page's heading; None for the data set's name.
-        doctor: the verdict of `ruler doctor` (doctor/examine.py) on the runs' engine.
+        doctor: the verdict of `ruler doctor` (doctor/folder.py) on the runs' engine.
 
     Raises:
         RulerError: if `out` is a folder or the runs cannot be shown together.

@@ -9,12 +9,25 @@ from ruler_common.text import shortened
 from ruler_eval.figures.figure import Column, Figure
 from ruler_eval.figures.runs import MAX_NOTE, short_text
 
-OUTCOMES = {"sound": "Sound.", "engine": "Engine.", "unknown": "Cannot tell."}
-STATES = {"engine": "changes answers", "same": "no change", "unchecked": "not checked"}
+OUTCOMES = {
+    "sound": "Sound.",
+    "engine": "Engine.",
+    "unknown": "Cannot tell.",
+    "different": "Different deployment.",
+    "same": "No difference seen.",
+    "noisy": "Too noisy to tell.",
+    "few": "Cannot tell.",
+}
+STATES = {
+    "engine": "changes answers",
+    "suspect": "cannot tell",
+    "same": "no change",
+    "unchecked": "not checked",
+}
 
 
 def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, Figure]:
-    """Return the conclusion of `ruler doctor` (doctor/examine.py), and its conditions."""
+    """Return the conclusion of `ruler doctor` (doctor/folder.py), and its conditions."""
     records = []
     for condition in verdict["conditions"]:
         records.append(

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.doctor.condition import Finding
-from ruler_eval.doctor.examine import STATE_FILE
-from ruler_eval.doctor.verdict import Verdict
+from ruler_eval.doctor.folder import STATE_FILE
 from ruler_eval.report.options import ReportOptions
 from ruler_release.api import write_page
 from tests.eval.scoring_helpers import right
@@ -63,24 +61,30 @@ def page(run: Path, folder: Path, **options: Any) -> str:
 
 
 def test_the_verdict_of_the_doctor_is_a_section(write_run, tmp_path):
-    finding = Finding(
-        name="cache",
-        title="Cold against cached",
-        state="engine",
-        sentence="Answers get worse on cache hits: 14 of 200 rows <only> cold.",
-    )
-    verdict = Verdict(
-        outcome="engine", exit_code=1, headline="Look at the cache.", rows=200, score=90.0,
-        findings=(finding,),
-    )  # fmt: skip
-    state = {"format": 1, "salt": "s", "settings": {}, "verdict": verdict.to_json()}
+    condition = {
+        "name": "cache",
+        "title": "Cold against cached",
+        "state": "engine",
+        "sentence": "Answers get worse on cache hits: 14 of 200 rows <only> cold.",
+    }
+    suspect = {**condition, "state": "suspect", "title": "Under load"}
+    verdict = {
+        "model": "good", "outcome": "engine", "headline": "Look at the cache.",
+        "conditions": [condition, suspect],
+    }  # fmt: skip
+    state = {"format": 2, "started": "2026-11-27", "salt": "s", "settings": {}, "verdict": verdict}
     (tmp_path / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
     run = write_run(right, "good")
     html = page(run, tmp_path, doctor=tmp_path)
     assert "<li>Engine. Look at the cache.</li>" in html
     assert "<td>changes answers</td><td>Answers get worse on cache hits: 14 of" in html
+    assert "<td>cannot tell</td>" in html
     assert "&lt;only&gt;" in html
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(RulerError, match="has no verdict"):
+        page(run, tmp_path, doctor=empty)
+    state["verdict"] = {**verdict, "model": "another"}
+    (empty / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+    with pytest.raises(RulerError, match="examined the model 'another', and the report is about"):
         page(run, tmp_path, doctor=empty)

@@ -1,0 +1,166 @@
+"""Measure how often `ruler doctor --against` calls equal deployments different, and finds others.
+
+    python -m bench.same_model [EXAMINATIONS]             # simulated answers
+    python -m bench.same_model --replay A.csv B.csv       # published answers (kvpress)
+    python -m bench.same_model --replay RUN_A RUN_B       # runs of `ruler run`
+
+Simulated: EXAMINATIONS (400) of 300 rows. A share of the rows is answered by the flip of a coin, by
+both deployments alike, so that the server's own repeats differ in 0 to 10 % of the rows; in a share
+of the other rows B has another answer. Exit code 1 if equal deployments are called different in
+more than 2.5 %, or deployments that differ in 5 % beyond the noise are found in less than 95 %.
+
+Replay: the rows of two sets of answers in 200 random orders, A's answers taken twice; how many rows
+until the verdict, for all tasks and for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ruler_eval.doctor.against import Compared
+from ruler_eval.doctor.answers import Answer, Key
+from ruler_eval.doctor.plan import RowPlan
+from ruler_eval.doctor.same_model import A_AGAIN, FIRST, FRESH, A, B, judge_tally, tally_rows
+
+ROWS, LOAD, ORDERS = 300, 32, 200
+NOISE = (0.0, 0.02, 0.05, 0.1)
+"""The shares of rows in which the server's own repeats differ."""
+DIFFERENCES = (0.0, 0.05, 0.15)
+"""The shares of rows in which B's answers differ beyond that."""
+MAX_FALSE, MIN_FOUND = 0.025, 0.95
+
+
+class SimulatedSide:
+    """A side whose answers are drawn."""
+
+    def __init__(self, rng: random.Random, rows: Mapping[Key, str], is_b: bool) -> None:
+        self._rng, self._rows, self._is_b = rng, rows, is_b
+        self.answers: dict[Key, Answer] = {}
+
+    def answer(self, keys: Sequence[Key]) -> None:
+        """Draw the answers to rows."""
+        for key in keys:
+            kind = self._rows[key]
+            text = "answer"
+            if kind == "coin":
+                text = self._rng.choice(("answer", "another"))
+            elif kind == "different" and self._is_b:
+                text = "another"
+            self.answers[key] = Answer(score=1.0, text=text)
+
+
+def simulate(seed: int, noise: float, difference: float, stored: bool) -> tuple[str, int]:
+    """Return the outcome of an examination, and its rows."""
+    rng = random.Random(seed)
+    keys = [("cwe_4k", index) for index in range(ROWS)]
+    rows = {}
+    for key in keys:
+        kind = "coin" if rng.random() < 2 * noise else "stable"
+        if kind == "stable" and rng.random() < difference / (1 - 2 * noise):
+            kind = "different"
+        rows[key] = kind
+    names = FIRST if stored else (*FIRST, *FRESH)
+    sides = {name: SimulatedSide(rng, rows, name.startswith("b")) for name in names}
+    plan = RowPlan(configs=("cwe_4k",), keys=tuple(keys), reserve={}, rows={}, facts={})
+    comparison = Compared(plan, sides, LOAD, str(seed), stored).run()
+    return comparison.outcome, comparison.tally.rows
+
+
+def read_texts(path: Path) -> dict[Key, str]:
+    """Return the answers of a kvpress predictions.csv, or of a run folder, by task and row."""
+    texts: dict[Key, str] = {}
+    if path.is_dir():
+        for line in (path / "answers.jsonl").read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            if record["finish_reason"] in ("stop", "length"):
+                texts[record["config"], record["index"]] = record["prediction"].strip()
+        return texts
+    csv.field_size_limit(sys.maxsize)
+    counts: Counter[str] = Counter()
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            texts[row["task"], counts[row["task"]]] = row["predicted_answer"].strip()
+            counts[row["task"]] += 1
+    return texts
+
+
+def rows_until_different(keys: Sequence[Key], a: Mapping[Key, str], b: Mapping[Key, str]) -> int:
+    """Return the rows after which two deployments are called different; 0 if they never are."""
+    sides = {
+        name: {key: Answer(score=1.0, text=texts[key]) for key in keys}
+        for name, texts in ((A, a), (A_AGAIN, a), (B, b))
+    }
+    odd = [place for place, key in enumerate(keys, 1) if a[key] != b[key]]
+    for place in odd[:20]:  # with no noise the verdict changes only at a differing row
+        tally = tally_rows(sides, keys[:place], stored=True)
+        if judge_tally(tally, complete=False).outcome == "different":
+            return place
+    return 0
+
+
+def replay(path_a: Path, path_b: Path) -> None:
+    """Print how many rows two sets of published answers need."""
+    a, b = read_texts(path_a), read_texts(path_b)
+    common = sorted(a.keys() & b.keys())
+    tasks = sorted({task for task, _ in common})
+    differ = np.mean([a[key] != b[key] for key in common])
+    print(f"{len(common)} rows, texts differ in {100 * differ:.1f} %")
+    print(f"{'rows of':24} {'differ':>7} {'rows until different: median':>29} {'90 %':>6}")
+    for task in ("all", *tasks):
+        keys = [key for key in common if task in ("all", key[0])]
+        needed = []
+        for seed in range(ORDERS):
+            order = list(keys)
+            random.Random(seed).shuffle(order)
+            needed.append(rows_until_different(order, a, b))
+        found = sorted(rows or len(keys) + 1 for rows in needed)
+        share = 100 * np.mean([a[key] != b[key] for key in keys])
+        middle, most = found[len(found) // 2], found[len(found) * 9 // 10]
+        shown = [f"{rows}" if rows <= len(keys) else "never" for rows in (middle, most)]
+        print(f"{task:24} {share:6.1f}% {shown[0]:>29} {shown[1]:>6}", flush=True)
+
+
+def main() -> None:
+    """Print the error rates, or replay two sets of answers."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("examinations", nargs="?", type=int, default=400)
+    parser.add_argument("--replay", nargs=2, type=Path)
+    options = parser.parse_args()
+    if options.replay:
+        replay(*options.replay)
+        return
+    good = True
+    head = f"{'B':7} {'repeats differ':>14} {'beyond':>7}"
+    print(f"{head} {'different':>10} {'same':>6} {'noisy':>6} {'rows (median)':>14}")
+    for stored in (False, True):
+        for difference in DIFFERENCES:
+            for noise in NOISE:
+                outcomes: Counter[str] = Counter()
+                rows = []
+                for seed in range(options.examinations):
+                    outcome, count = simulate(seed, noise, difference, stored)
+                    outcomes[outcome] += 1
+                    rows.append(count)
+                share = outcomes["different"] / options.examinations
+                good &= bool(difference) or share <= MAX_FALSE
+                good &= stored or not difference or share >= MIN_FOUND
+                print(
+                    f"{'stored' if stored else 'server':7} {100 * noise:13.0f}% "
+                    f"{100 * difference:6.0f}% {100 * share:9.2f}% {outcomes['same']:6} "
+                    f"{outcomes['noisy']:6} {np.median(rows):14.0f}",
+                    flush=True,
+                )
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()

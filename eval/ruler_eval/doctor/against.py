@@ -1,0 +1,455 @@
+"""Compare a server with another deployment (`ruler doctor --against`), or store its answers.
+
+    verdict = compare(options, say=print)        # as JSON; doctor.json has it too
+
+Every side is an ordinary run folder; same_model.py has the test. Within a wave the sides are sent
+in random order, with the same number of requests at once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.options import several
+from ruler_common.text import number_of, sentences, visible
+from ruler_eval.doctor.answers import AnsweredRun, Answers, Key, Scorer, Side, read_answers
+from ruler_eval.doctor.engine import Engine, check_rows_fit, open_engine
+from ruler_eval.doctor.examine import verdict_on_template
+from ruler_eval.doctor.folder import Folder, open_folder
+from ruler_eval.doctor.options import HF, DoctorOptions
+from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
+from ruler_eval.doctor.same_model import (
+    B_AGAIN,
+    CONFIDENCE,
+    FIRST,
+    FRESH,
+    MAX_SHARE,
+    B,
+    Comparison,
+    judge_tally,
+    rows_to_confirm,
+    tally_rows,
+)
+from ruler_eval.doctor.words import template_sentence, verdict_json
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import check_release
+from ruler_eval.run.progress import RunSummary
+from ruler_eval.run.records import Records
+from ruler_eval.run.runner import OpenRun
+from ruler_eval.run.server import Server
+
+COMPARED_SETTINGS = ("mode", "direct", "system", "thinking", "repeats")
+"""Settings that have to be equal in stored answers."""
+HEADS = {
+    "different": "Different deployment.",
+    "same": "No difference seen.",
+    "noisy": "Too noisy to tell.",
+    "few": "Cannot tell.",
+}
+EXIT_CODES = {"different": 1, "same": 0, "noisy": 3, "few": 3}
+
+
+@dataclass
+class Compared:
+    """The rows, the sides, and the answers so far."""
+
+    plan: RowPlan
+    sides: Mapping[str, Side]
+    load: int
+    seed: str
+    stored: bool = False
+    """Whether B's answers were stored earlier."""
+
+    def run(
+        self, on_wave: Callable[[Comparison, int], None] = lambda comparison, rows: None
+    ) -> Comparison:
+        """Send waves until the deployments are different for certain, or to the last row."""
+        sent = 0
+        waves = self.plan.waves(self.load)
+        for number, wave in enumerate(waves):
+            rng = random.Random(f"{self.seed} {number}")
+            self._send(FIRST, wave, rng)
+            if not self.stored:
+                self._send(FRESH, rows_to_confirm(self._answers(), wave), rng)
+            sent += len(wave)
+            comparison = self.look(self.plan.keys[:sent], complete=number + 1 == len(waves))
+            on_wave(comparison, sent)
+            if comparison.outcome == "different":
+                break
+        return comparison
+
+    def _send(self, names: Sequence[str], keys: Sequence[Key], rng: random.Random) -> None:
+        """Send rows on several sides, which take place in random order."""
+        order = list(names)
+        rng.shuffle(order)
+        for name in order:
+            self.sides[name].answer(keys)
+
+    def _answers(self) -> dict[str, Answers]:
+        return {name: side.answers for name, side in self.sides.items()}
+
+    def look(self, keys: Sequence[Key], complete: bool) -> Comparison:
+        """Judge the answers to these rows."""
+        return judge_tally(tally_rows(self._answers(), keys, self.stored), complete)
+
+
+class StoredAnswers:
+    """The side of answers that were stored earlier."""
+
+    def __init__(self, answers: dict[Key, Any]) -> None:
+        self.answers = answers
+
+    def answer(self, keys: Any) -> None:
+        """Do nothing: every planned row has its answer."""
+
+
+def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any]:
+    """Compare two deployments and return the verdict as JSON. Raises RulerError."""
+    against = str(options.against)
+    stored = None if against == HF or "://" in against else Path(against)
+    if stored is not None and not stored.is_dir():
+        raise RulerError(
+            f"--against takes the URL of a server (http://…/v1), hf, or a RUN folder; '{against}' "
+            "is none of them."
+        )
+    release = Release.open(options.dataset, options.data_revision)
+    plan = make_plan(options, release, options.max_model_len)
+    if stored is not None:
+        plan = _stored_plan(options, release, stored)
+    folder = open_folder(options, release)
+    if not folder.is_new:
+        say(f"Continuing the examination in '{folder.path}', which was interrupted.")
+    files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
+    run = options.run_options(plan.configs, folder.path)
+    with open_engine(run, release, files, folder.salt) as engine, ExitStack() as stack:
+        if engine.lost_text:
+            result = verdict_json(verdict_on_template(engine, 0), options.model, engine.provider)
+            folder.finish(result)
+            return {**result, "folder": str(folder.path)}
+        check_rows_fit(engine, release, plan)
+        notes: list[str] = []
+        other: RunOptions | Engine | None = None
+        if stored is not None:
+            _check_stored(stored, engine, release)
+        else:
+            other = _other_options(options, engine)
+            if against != HF:
+                other = stack.enter_context(open_engine(other, release, salt=folder.salt))
+                notes = _check_other(engine, other, options)
+                check_rows_fit(other, release, plan, "the other server")
+        for line in [*_plan_lines(options, plan, stored), *notes]:
+            say(line)
+        names = [*FIRST, *(() if stored else FRESH)]
+        sides = stack.enter_context(_sides(names, engine, other, release, plan, folder, options))
+        if stored is not None:
+            sides[B] = StoredAnswers(read_answers(stored, Scorer(release), plan.rows))
+        folder.write()
+        compared = Compared(plan, sides, options.load, folder.salt, stored is not None)
+        comparison = compared.run(
+            lambda comparison, rows: say(_progress(comparison, rows, len(plan.keys)))
+        )
+    result = _json(comparison, options, notes)
+    if not comparison.tally.failed_a and not comparison.tally.failed_b:
+        folder.finish(result)
+    return {**result, "folder": str(folder.path)}
+
+
+def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
+    """Store the answers that a later `--against RUN` compares. Raises RulerError."""
+    assert options.save is not None
+    release = Release.open(options.dataset, options.data_revision)
+    plan = make_plan(options, release, options.max_model_len)
+    files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
+    run = options.run_options(plan.configs, options.save)
+    with open_engine(run, release, files) as engine:
+        if engine.lost_text:
+            raise RulerError(engine.lost_text)
+        check_rows_fit(engine, release, plan)
+        prompts, outputs = plan.tokens(plan.keys)
+        say(f"To do: {rows_in_words(plan)}, {prompts:,} prompt tokens, up to {outputs:,} tokens.")
+        with OpenRun(replace(engine.run, concurrency=options.load, retry_failed=True)) as work:
+            rows = _by_config(plan.keys)
+            work.answer(rows)
+            return work.finish(rows)
+
+
+def dry_run(options: DoctorOptions) -> list[str]:
+    """Return the plan in sentences, without a model or a request. Raises RulerError."""
+    release = Release.open(options.dataset, options.data_revision)
+    plan = make_plan(options, release, options.max_model_len)
+    against = str(options.against)
+    is_stored = options.against is not None and against != HF and "://" not in against
+    return _plan_lines(options, plan, Path(against) if is_stored else None)
+
+
+# ---- the two deployments -------------------------------------------------------------------------
+
+
+def _other_options(options: DoctorOptions, engine: Engine) -> RunOptions:
+    """Return the options of a run on the other deployment, with A's mode."""
+    model = options.against_model or options.model
+    run = options.run_options(several(engine.run.configs), engine.run.folder)
+    shared = replace(run, model=model, mode=engine.mode, provider=None, max_model_len=None)
+    if options.against == HF:
+        return replace(shared, backend="hf", base_url=None, stream=False, omit=(), engine_args={})
+    if options.backend == "vllm":  # its arguments are flags of the server that is started here
+        shared = replace(shared, engine_args={})
+    return replace(shared, backend="openai", base_url=(str(options.against),), chat_template=None)
+
+
+def _check_other(engine: Engine, other: Engine, options: DoctorOptions) -> list[str]:
+    """Return what differs between two servers. Raises RulerError if they serve other models."""
+    if other.lost_text:
+        raise RulerError(
+            f"The server at {options.against} cannot be compared: "
+            f"{template_sentence(other.lost_text)} Give it the model's own template."
+        )
+    if isinstance(other.backend, Server):
+        served = other.backend.served_models
+        if served and other.run.model not in served:
+            raise RulerError(
+                f"The server at {options.against} has no model '{other.run.model}': it serves "
+                f"{', '.join(served[:10])}. Name the model there with --against-model."
+            )
+    notes = []
+    if engine.window and other.window and engine.window != other.window:
+        notes.append(
+            f"Their context lengths differ: {engine.window:,} and {other.window:,} tokens."
+        )
+    return notes
+
+
+def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowPlan:
+    """Return the plan of the rows that have stored answers. Raises RulerError."""
+    records = Records(folder)
+    if not records.settings():
+        raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.")
+    check_release(records, release)
+    configs = [config for config in records.digests() if config in release.configs]
+    if not configs:
+        raise RulerError(f"'{folder}' has no answers to rows of '{options.dataset}'.")
+    named = replace(options, configs=options.configs or tuple(configs), rows=1 << 30)
+    plan = make_plan(named, release, None)
+    answers = read_answers(folder, Scorer(release), plan.rows)
+    keys = [key for key in plan.keys if key in answers][: options.row_count]
+    if not keys:
+        raise RulerError(
+            f"'{folder}' has no answers to the rows that were chosen: leave --configs and "
+            "--lengths out, or store them with --save."
+        )
+    used = dict.fromkeys(config for config, _ in keys)
+    return replace(plan, keys=tuple(keys), configs=tuple(used))
+
+
+def _check_stored(folder: Path, engine: Engine, release: Release) -> None:
+    """Raise RulerError if answers were stored with other prompts or with sampling."""
+    settings = Records(folder).settings()
+    if settings.get("sampling", {}).get("temperature") != 0:
+        raise RulerError(
+            f"'{folder}' was not run with temperature 0, and answers are compared word for word: "
+            "name a greedy run, or store one with --save."
+        )
+    run = engine.run
+    own = {
+        "mode": engine.mode,
+        "direct": run.direct,
+        "system": run.system,
+        "thinking": run.reasoning.settings(),
+        "repeats": settings.get("repeats", 1),
+    }
+    for name in COMPARED_SETTINGS:
+        stored = settings.get(name, own[name])
+        if stored != own[name]:
+            raise RulerError(
+                f"'{folder}' was run with {name} = {stored!r}, and this comparison has "
+                f"{own[name]!r}: use the same --{name}."
+            )
+
+
+@contextmanager
+def _sides(
+    names: list[str],
+    engine: Engine,
+    other: RunOptions | Engine | None,
+    release: Release,
+    plan: RowPlan,
+    folder: Folder,
+    options: DoctorOptions,
+) -> Iterator[dict[str, Side]]:
+    """Open the run folders of all sides that are sent."""
+    scorer, sides = Scorer(release), dict[str, Side]()
+    with ExitStack() as stack:
+        for name in names:
+            deployment = other if name in (B, B_AGAIN) else engine
+            if deployment is None:  # stored answers
+                continue
+            run = deployment if isinstance(deployment, RunOptions) else deployment.run
+            if isinstance(deployment, Engine):
+                run = _without_cache(deployment, f"{folder.salt}/{name}")
+            run = replace(
+                run,
+                configs=plan.configs,
+                out=folder.path / name,
+                concurrency=options.load,
+                retry_failed=True,
+            )
+            sides[name] = AnsweredRun(stack.enter_context(OpenRun(run)), scorer, plan.rows)
+        yield sides
+
+
+def _without_cache(engine: Engine, salt: str) -> RunOptions:
+    """Return options with which repeated requests do not hit the prefix cache, if possible.
+
+    Only a field of the request is used: a line in the prompt would change the answers.
+    """
+    provider = engine.provider
+    if provider is None:
+        return engine.run
+    if provider.no_cache:
+        return replace(engine.run, engine_args={**engine.run.engine_args, **provider.no_cache})
+    if provider.cache_salt and not engine.salts_prompts:
+        return replace(engine.run, cache_salt=salt)
+    return engine.run
+
+
+def _by_config(keys: tuple[Key, ...]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for config, index in keys:
+        rows.setdefault(config, []).append(index)
+    return rows
+
+
+# ---- in words ------------------------------------------------------------------------------------
+
+
+def _plan_lines(options: DoctorOptions, plan: RowPlan, stored: Path | None) -> list[str]:
+    """Return rows, requests, tokens and price as sentences."""
+    prompts, outputs = plan.tokens(plan.keys)
+    times = 1 if options.save else 2 if stored else 3
+    what = "to store" if options.save else "each twice to the server"
+    if not options.save and not stored:
+        what += " and once to the other"
+    lines = [
+        f"To do, at most: {number_of(times * len(plan.keys), 'request')} for "
+        f"{rows_in_words(plan)}, {what}, {times * prompts:,} prompt tokens, up to "
+        f"{times * outputs:,} tokens of answers."
+    ]
+    if not options.save and not stored:
+        lines[0] += " Rows whose answers differ are sent three times more."
+    if options.price is not None:
+        lines.append(cost_line(times * prompts, times * outputs, options.price))
+    return lines
+
+
+def _progress(comparison: Comparison, rows: int, planned: int) -> str:
+    tally = comparison.tally
+    return (
+        f"{rows} of {planned} rows: {tally.only_b} answers differ, {tally.noise} of the server's "
+        f"own repeats; p = {comparison.p:.2g}."
+    )
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the conclusion of a comparison."""
+    tally, bound = comparison.tally, 100 * comparison.bound
+    rows = number_of(tally.rows, "row")
+    share = 100 * tally.only_b / tally.rows if tally.rows else 0.0
+    noise = f"the server's own repeats differ in {tally.noise}"
+    if comparison.outcome == "different":
+        confirmed = number_of(tally.odd_b, "row")
+        text = (
+            f"The answers differ in {tally.only_b} of {rows} ({share:.1f} %) where the server "
+            f"repeats its own; {noise} (p = {comparison.p:.2g}, {confirmed} confirmed). Different "
+            f"is not worse: over rows like these the score can drop by {bound:.0f} points at most "
+            "(95 %). Whether it does: ruler decide."
+        )
+    elif comparison.outcome == "same":
+        text = (
+            f"No difference seen in {rows}: at most {bound:.1f} % of answers differ (95 %); "
+            f"{noise}."
+        )
+    elif comparison.outcome == "noisy":
+        text = (
+            f"The answers differ in {tally.differ} of {rows}, and {noise}: at most {bound:.0f} % "
+            f"differ (95 %), which is more than {100 * MAX_SHARE:.0f} %. Send one request at a "
+            "time (--load 2), or turn off what makes answers vary, and compare again."
+        )
+    else:
+        text = f"{rows} are too few: at most {bound:.0f} % of answers differ (95 %). Use more rows."
+    if tally.failed_a or tally.failed_b:
+        text += (
+            f" {number_of(tally.failed_a, 'row')} failed on the server and {tally.failed_b} on the "
+            f"other ({tally.failure}); the same command sends them again."
+        )
+    if tally.tokens is not None:
+        read_a, read_b = tally.tokens
+        text += (
+            f" They read a different number of tokens in {number_of(tally.tokens_differ, 'row')}, "
+            f"such as {read_a:,} and {read_b:,}: template, tokenizer or truncation differ."
+        )
+    return text
+
+
+def _json(comparison: Comparison, options: DoctorOptions, notes: list[str]) -> dict[str, Any]:
+    tally = comparison.tally
+    state = {"different": "engine", "same": "same"}.get(comparison.outcome, "suspect")
+    return {
+        "question": "same model",
+        "model": options.model,
+        "against": options.against,
+        "outcome": comparison.outcome,
+        "exit_code": EXIT_CODES[comparison.outcome],
+        "headline": headline(comparison),
+        "rows": tally.rows,
+        "score": tally.score_a,
+        "score_against": tally.score_b,
+        "p": comparison.p,
+        "bound": 100 * comparison.bound,
+        "confidence": CONFIDENCE,
+        "notes": notes,
+        "partings": [asdict(parting) for parting in tally.partings],
+        "conditions": [
+            {
+                "name": "against",
+                "title": f"Against {options.against}",
+                "state": state,
+                "sentence": headline(comparison),
+                "rows": tally.rows,
+                "differ": tally.differ,
+                "only_b": tally.only_b,
+                "noise": tally.noise,
+                "odd_b": tally.odd_b,
+                "odd_a": tally.odd_a,
+            }
+        ],
+    }
+
+
+def comparison_text(verdict: Mapping[str, Any]) -> str:
+    """Return a verdict for the terminal, with the first differing rows side by side."""
+    parts = [sentences(f"{HEADS[verdict['outcome']]} {verdict['headline']}")]
+    for note in verdict["notes"]:
+        parts.append(sentences(note))
+    if verdict["partings"]:
+        parts += ["", "The first rows that differ:"]
+    for parting in verdict["partings"]:
+        place = f"{parting['config']} row {parting['index']}, after {parting['at']:,} characters"
+        parts += [
+            "",
+            f"  {place}",
+            f"    A …{_line(parting['a'])}",
+            f"    B …{_line(parting['b'])}",
+        ]
+    scores = f"On these rows A scores {verdict['score']:.1f} and B {verdict['score_against']:.1f}."
+    return "\n".join([*parts, "", scores])
+
+
+def _line(text: str) -> str:
+    return visible(text).replace("\n", "⏎")

@@ -1,0 +1,229 @@
+"""Are two deployments the same model? Compare their greedy answers, word for word.
+
+    tally = tally_rows(sides, keys)
+    judge_tally(tally, complete=True).outcome        # different, same, noisy or few
+
+Scores hide most differences between deployments; texts show them. But a server's own answers may
+differ from one request to the next, so each row is sent to server A twice and to B once. If both
+are the same deployment, the three answers are exchangeable: if exactly one of them is the odd one
+out, it is B's with a probability of 1/3, whatever the rows are and however noisy the server is.
+
+A row in which B is the odd one out (A = A != B) is sent again, twice to A and once to B, and only
+these fresh answers count: rows that are odd by noise alone are rarely odd twice. With stored
+answers (`--against RUN`) B has only one answer, and the first three answers of all rows count.
+
+The test. Let n be the rows with exactly one odd answer, and x those in which it is B's. After each
+wave a mixture of likelihood ratios against probabilities above 1/3 is looked at (half of its weight
+on 1, half spread evenly from 1/3 to 1): its chance ever to reach 1/alpha is at most alpha, by
+Ville's inequality. After the last row comes the exact binomial test. Both share ALPHA. Assumptions:
+rows are independent, and an answer does not depend on when it is asked for, nor on the answers
+before it (a gateway that stores and repeats answers makes A look less noisy than it is).
+
+"No difference" comes with an upper bound (95 %, Clopper-Pearson) of the share of rows in which the
+answers of A and B differ, noise included; if that is above MAX_SHARE, nothing is concluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ruler_eval.doctor.answers import Answers, Key
+
+A, A_AGAIN, B = "a", "a_again", "b"
+A_THIRD, A_FOURTH, B_AGAIN = "a_third", "a_fourth", "b_again"
+FIRST, FRESH = (A, A_AGAIN, B), (A_THIRD, A_FOURTH, B_AGAIN)
+"""The sides of all rows, and of rows in which B was the odd one out."""
+ALPHA = 0.025
+"""The maximum probability that equal deployments are called different."""
+EARLY, LAST = 0.2, 0.8
+"""The shares of ALPHA for looks before the last row, and for the exact test after it."""
+ODD = 1 / 3
+"""The probability that the odd one of three exchangeable answers is B's."""
+CONFIDENCE = 0.95
+MAX_SHARE = 0.1
+"""The largest upper bound with which "no difference" is worth saying."""
+SHOWN = 3
+"""Differing rows that are shown."""
+SHOWN_CHARACTERS = 60
+Outcome = Literal["different", "same", "noisy", "few"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parting:
+    """A row whose answers differ, and where."""
+
+    config: str
+    index: int
+    at: int
+    """Characters that are equal in both."""
+    a: str
+    b: str
+    """The answers from a little before that place on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """How often the answers of two deployments differ."""
+
+    rows: int = 0
+    """Rows that all of A, A and B answered."""
+    differ: int = 0
+    """Rows in which A's first answer differs from B's."""
+    noise: int = 0
+    """Rows in which A's two answers differ."""
+    only_b: int = 0
+    """Rows in which A gave the same answer twice, and B another."""
+    odd_b: int = 0
+    """Rows that count for the test: B's answer is the odd one out."""
+    odd_a: int = 0
+    """Rows that count for the test: one of A's answers is the odd one out."""
+    failed_a: int = 0
+    failed_b: int = 0
+    failure: str = ""
+    tokens_differ: int = 0
+    """Rows of which A and B read a different number of tokens."""
+    tokens: tuple[int, int] | None = None
+    """The first such numbers."""
+    score_a: float = 0.0
+    score_b: float = 0.0
+    """The mean scores on these rows, 0 … 100."""
+    partings: tuple[Parting, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What a tally means."""
+
+    outcome: Outcome
+    tally: Tally
+    p: float
+    """Of "both are the same deployment", over all looks; ALPHA is the limit."""
+    bound: float
+    """The share of rows, 0 … 1, in which answers differ at most (95 %), noise included."""
+    complete: bool
+
+
+def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool = False) -> Tally:
+    """Count the rows in which answers differ.
+
+    Args:
+        sides: The answers of each side.
+        keys: The rows that were sent.
+        stored: Whether B has only one answer to each row, so that the first three count.
+    """
+    rows = [key for key in keys if all(key in sides.get(side, {}) for side in FIRST)]
+    whole = [key for key in rows if all(sides[side][key].counts for side in FIRST)]
+    texts = {key: _texts(sides, FIRST, key) for key in whole}
+    differing = [key for key in whole if texts[key][0] != texts[key][2]]
+    only_b = [key for key in differing if texts[key][0] == texts[key][1]]
+    counted = list(texts.values())
+    if not stored:
+        counted = [
+            _texts(sides, FRESH, key)
+            for key in only_b
+            if all(key in sides.get(side, {}) and sides[side][key].counts for side in FRESH)
+        ]
+    odd = [odd_one(*answers) for answers in counted]
+    tokens = [(sides[A][key].prompt_tokens, sides[B][key].prompt_tokens) for key in whole]
+    unequal = [(a, b) for a, b in tokens if a is not None and b is not None and a != b]
+    failures = [sides[side][key].failure for key in rows for side in FIRST]
+    return Tally(
+        rows=len(whole),
+        differ=len(differing),
+        noise=sum(answers[0] != answers[1] for answers in texts.values()),
+        only_b=len(only_b),
+        odd_b=odd.count("b"),
+        odd_a=odd.count("a"),
+        failed_a=sum(bool(sides[A][key].failure or sides[A_AGAIN][key].failure) for key in rows),
+        failed_b=sum(bool(sides[B][key].failure) for key in rows),
+        failure=next(filter(None, failures), ""),
+        tokens_differ=len(unequal),
+        tokens=unequal[0] if unequal else None,
+        score_a=_mean(sides[A], whole),
+        score_b=_mean(sides[B], whole),
+        partings=tuple(_parting(key, texts[key][0], texts[key][2]) for key in only_b[:SHOWN]),
+    )
+
+
+def _texts(sides: Mapping[str, Answers], names: Sequence[str], key: Key) -> tuple[str, str, str]:
+    first, second, third = (sides[name][key].text for name in names)
+    return first, second, third
+
+
+def odd_one(a: str, a_again: str, b: str) -> Literal["a", "b"] | None:
+    """Return whose answer is the odd one out of three; None if all are equal or all differ."""
+    if a == a_again:
+        return None if a == b else "b"
+    return "a" if b in (a, a_again) else None
+
+
+def _mean(answers: Answers, keys: Sequence[Key]) -> float:
+    scores = [answers[key].score for key in keys]
+    return 100 * sum(scores) / len(scores) if scores else 0.0
+
+
+def _parting(key: Key, a: str, b: str) -> Parting:
+    at = 0
+    while at < min(len(a), len(b)) and a[at] == b[at]:
+        at += 1
+    start = max(0, at - SHOWN_CHARACTERS // 3)
+    end = start + SHOWN_CHARACTERS
+    return Parting(config=key[0], index=key[1], at=at, a=a[start:end], b=b[start:end])
+
+
+def rows_to_confirm(sides: Mapping[str, Answers], keys: Sequence[Key]) -> list[Key]:
+    """Return the rows in which B was the odd one out, which are sent again."""
+    confirm = []
+    for key in keys:
+        answered = all(key in sides.get(side, {}) and sides[side][key].counts for side in FIRST)
+        if answered and odd_one(*_texts(sides, FIRST, key)) == "b":
+            confirm.append(key)
+    return confirm
+
+
+def judge_tally(tally: Tally, complete: bool) -> Comparison:
+    """Return what a tally means; before the last row only "different" is final."""
+    p = min(1.0, 1 / evidence_of_difference(tally.odd_b, tally.odd_a) / EARLY)
+    if complete:
+        p = min(p, exact_p(tally.odd_b, tally.odd_a) / LAST)
+    bound = upper_bound(tally.differ, tally.rows)
+    outcome: Outcome = "few"
+    if p <= ALPHA:
+        outcome = "different"
+    elif bound <= MAX_SHARE:
+        outcome = "same"
+    elif upper_bound(0, tally.rows) <= MAX_SHARE:
+        outcome = "noisy"
+    return Comparison(outcome=outcome, tally=tally, p=p, bound=bound, complete=complete)
+
+
+def evidence_of_difference(odd_b: int, odd_a: int) -> float:
+    """Return the mixture of likelihood ratios against "B is the odd one as often as by chance"."""
+    from scipy.special import betainc, betaln
+
+    log_ratio = odd_b * np.log(1 / ODD) + odd_a * np.log(1 / (1 - ODD))
+    above = 1 - betainc(odd_b + 1, odd_a + 1, ODD)
+    spread = 0.0
+    if above > 0:
+        log_spread = log_ratio + betaln(odd_b + 1, odd_a + 1) + np.log(above / (1 - ODD))
+        spread = float(np.exp(min(log_spread, 600.0)))
+    certain = 0.0 if odd_a else float(np.exp(min(log_ratio, 600.0)))
+    return (certain + spread) / 2
+
+
+def exact_p(odd_b: int, odd_a: int) -> float:
+    """Return the probability of `odd_b` or more of these rows by chance."""
+    from scipy.stats import binom
+
+    return float(binom.sf(odd_b - 1, odd_b + odd_a, ODD)) if odd_b else 1.0
+
+
+def upper_bound(count: int, rows: int) -> float:
+    """Return the upper Clopper-Pearson bound, one-sided, of a share."""
+    from scipy.stats import beta
+
+    return 1.0 if count >= rows else float(beta.ppf(CONFIDENCE, count + 1, rows - count))
