@@ -208,8 +208,8 @@ def doctor(options: DoctorOptions) -> dict[str, Any]:
 
     The same rows are sent under conditions that should not matter; with `against` two deployments
     are compared word for word. An interrupted examination continues in its folder. `level` is
-    `quick`, `usual` or `thorough`. Returns the verdict, whose `conditions` hold the findings. Raises
-    RulerError if the server cannot be asked.
+    `quick`, `usual` or `thorough`. Returns the verdict, whose `conditions` hold the findings.
+    Raises RulerError if the server cannot be asked.
     """
     from ruler_eval.doctor import against, examine
 
