@@ -350,7 +350,7 @@ def test_model_b_runs_with_the_options_that_are_set_else_with_those_of_a(
 
 
 def test_an_option_that_decide_does_not_have_is_refused(base, tmp_path):
-    for name, value in {"until": 1, "shard": "1/2", "bakend": "hf"}.items():
+    for name, value in {"until": 1, "shard": "1/2", "no_such_option": 1}.items():
         with pytest.raises(TypeError, match=name):
             ruler_release.decide(base, **options(tmp_path / "b"), **{name: value})
 
