@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from typing_extensions import TypedDict
 
@@ -95,7 +95,6 @@ FAMILIES = {
         "oneruler",
     ),
 }
-_KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
 
 
 def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
@@ -105,22 +104,28 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
     """
     family = check_name("family", str(described["family"]), FAMILIES, "ruler_builder/suites")
     params_type = FAMILIES[family].params
-    types = {}
-    for item in fields(params_type):
-        types[item.name] = str(item.type)
-    values = {}
+    types = _types_of(family)
+    values: dict[str, Any] = {}
     for name, value in described.items():
         if name == "family":
             continue
         check_name(f"parameter of task '{task}'", name, types, "ruler_builder/suites")
         kind = types[name]
-        if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) != (kind == "bool"):
-            raise RulerError(f"Task '{task}': {name} must be {kind}, not {value!r}.")
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise RulerError(f"Task '{task}': {name} must be {kind.__name__}, not {value!r}.")
         values[name] = value
     try:
         return params_type(**values)
     except RulerError as error:
         raise RulerError(f"Task '{task}': {error}") from None
+
+
+@cache
+def _types_of(family: str) -> dict[str, type]:
+    """Return the type of each parameter of a family: int, float, str or bool."""
+    params = FAMILIES[family].params
+    hints = get_type_hints(params)
+    return {item.name: hints[item.name] for item in fields(params)}
 
 
 def usual_of(family: str) -> dict[str, Any]:
