@@ -53,8 +53,11 @@ def test_the_wheel_holds_every_file_of_the_checkout(wheel):
     } | {"ruler_dataset.py", "CHANGELOG.md", "CITATION.cff"}
     expected -= {
         "README.md",
+        "RELEASE.md",
         "freeze.py",
         "pin_texts.py",
+        "release.jsonl",
+        "release.py",
     }  # guides, and scripts for maintainers
     packages = {name for name in names if not name.startswith("ruler_release-")}
     shared = {name.split(f"{SHARE}/")[1] for name in names if f"{SHARE}/" in name}

@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 
 # ---- The plan ------------------------------------------------------------------------------------
 
-# Measured on the builds in bench/RELEASE.md, with the extra `fast`. Texts of other languages or
+# Measured on the builds in builder/RELEASE.md, with the extra `fast`. Texts of other languages or
 # sources may differ by half.
 _BYTES = {"ruler": 0.34, "oneruler": 0.18}  # per token; ONERULER's rows share their books
 _SECONDS_OF_ROW = 0.0025

@@ -13,7 +13,7 @@ from ruler_common.names import Config
 from tests.in_process import Terminal, ruler, ruler_error
 from tests.project import ROOT
 
-MEASURED = ROOT / "bench/RELEASE.md"
+MEASURED = ROOT / "builder/RELEASE.md"
 
 
 def test_the_plan_of_a_full_release_has_39000_rows():

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from bench.release import steps
+from release import steps
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import plan_build
 from ruler_builder.release.card import files_of_config, render

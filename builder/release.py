@@ -1,10 +1,10 @@
 """Build everything that is frozen, step by step, and write what it takes into RELEASE.md.
 
-    python -m bench.release WORK                      # goes on with the first missing step
-    python -m bench.release WORK --only ruler/tekken  # the steps whose names begin so
+    python builder/release.py WORK                      # goes on with the first missing step
+    python builder/release.py WORK --only ruler/tekken  # the steps whose names begin so
 
 A step is a dataset, a tokenizer and a length. It is built in the folder WORK, audited and added to
-the lock by builder/freeze.py, measured, and removed. release.jsonl, beside this file, lists the
+the lock by freeze.py, measured, and removed. release.jsonl, beside this file, lists the
 steps that are done: commit it and the lock after each step, and the same command goes on from there
 on any machine. A step that was interrupted is finished, and marked in the table, since its time is
 that of its last part. RELEASE.md is written from release.jsonl alone. Needs RULER_MIRROR or full
@@ -29,11 +29,10 @@ from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LENGTHS, parse_length
-from tests.in_process import ruler_command
 
 TABLE = Path(__file__).with_name("RELEASE.md")
 JOURNAL = Path(__file__).with_name("release.jsonl")
-FREEZE = Path(__file__).parent.parent / "builder" / "freeze.py"
+FREEZE = Path(__file__).with_name("freeze.py")
 BEYOND = ("256k", "512k", "1m")
 """Lengths above the default ones, of ruler."""
 LONG = ("tekken", "o200k_base", "qwen2.5", "llama3")
@@ -41,7 +40,7 @@ LONG = ("tekken", "o200k_base", "qwen2.5", "llama3")
 PAGE = """\
 # The frozen build, measured
 
-Written by `python -m bench.release`: {done} of {total} steps. Time is wall-clock seconds, which
+Written by `python builder/release.py`: {done} of {total} steps. Time is wall-clock seconds, which
 other work on the machine lengthens; CPU is the seconds that all processes took. Memory is the most
 that all processes of a build held at once (resident, GiB). A step marked * was interrupted: its
 figures are those of its last part.
@@ -69,6 +68,7 @@ class Step:
 
     @property
     def name(self) -> str:
+        """The name, such as `ruler/tekken/4k`."""
         return f"{self.dataset}/{self.tokenizer}/{self.length}"
 
 
@@ -96,6 +96,7 @@ class Measured:
 
     @classmethod
     def from_json(cls, text: str) -> Measured:
+        """Return the step of a line of the journal."""
         values = json.loads(text)
         took = {key: Took(**values[key]) for key in ("build", "audit")}
         return cls(**{**values, **took})
@@ -175,7 +176,8 @@ def measure(step: Step, work: Path, workers: int) -> Measured:
     resumed = root.exists()
     root.parent.mkdir(parents=True, exist_ok=True)
     flags = ("--suite", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length)
-    build = run(ruler_command("build", root, *flags, "--workers", str(workers)))
+    ruler = [sys.executable, "-m", "ruler_release"]
+    build = run([*ruler, "build", str(root), *flags, "--workers", str(workers)])
     audit = run([sys.executable, FREEZE, root])
     files = read_manifest(root)["files"].values()
     return Measured(
@@ -216,6 +218,7 @@ def line(step: Measured) -> str:
 
 
 def main() -> None:
+    """Read the command line, and make the missing steps."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
