@@ -163,7 +163,7 @@ def test_the_oracle_and_the_exports_work_as_written(folder):
     documents.run(*blocks("docs/run.md", "Without a model", "bash"), folder)
     documents.run(*blocks("docs/other_tools.md", "Exports", "bash"), folder)
     paths = {path.name for path in folder.iterdir()}
-    assert {"runs", "tasks", "results", "kvpress", "light", "nemo"} <= paths
+    assert {"runs", "tasks", "results", "kvpress", "light", "nemo", "gym"} <= paths
 
 
 @pytest.mark.nightly

@@ -167,10 +167,10 @@ class FileChecker:
             )
         else:
             counter = load_counter(recorded["spec"], store)
-        # The backend's digest depends on the version of its library, so it is compared only if
-        # the manifest has neither the digest of the files nor that of ids.
+        # A GGUF file has no digest: its ids are compared. The digest of the backend depends on the
+        # version of its library, so it is compared only if there is nothing else.
         key: Literal["sha256", "ids_sha256", "backend_sha256"] = "backend_sha256"
-        if "sha256" in recorded:
+        if "sha256" in recorded and "sha256" in counter.about:
             key = "sha256"
         elif "ids_sha256" in recorded:
             key = "ids_sha256"

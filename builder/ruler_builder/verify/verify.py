@@ -214,8 +214,8 @@ MAY_DIFFER = (
     "files.*.counted_by",  # which engine counted; the numbers are the same with either
 )
 """The fields of a manifest that may differ from a rebuilt one. `*` is any name."""
-MAY_DIFFER_IF_CUSTOM = ("spec", "title", "commit", "backend_sha256")
-"""Fields of a custom tokenizer that may also differ: the digests of its files identify it."""
+MAY_DIFFER_IF_CUSTOM = ("spec", "title", "commit", "sha256", "backend_sha256")
+"""Fields of a custom tokenizer that may also differ: FileChecker.load_tokenizer compares it."""
 
 
 def _check_manifest(

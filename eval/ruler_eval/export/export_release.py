@@ -7,6 +7,7 @@
     lm-eval    a task folder for lm-evaluation-harness (harness_tasks.py)
     lighteval  a file of custom tasks for lighteval (harness_tasks.py)
     nemo       a benchmark file (BYOB) for NeMo Evaluator (harness_tasks.py)
+    gym        rows and their verifier for NeMo Gym (gym_rows.py)
 
 The rows are not changed, and the digests of their files are checked first. A folder appears under
 its name only when it is complete.
@@ -23,6 +24,7 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder
 from ruler_common.names import DEFAULT_TOKENIZER, Config, check_name
+from ruler_eval.export.gym_rows import write_gym
 from ruler_eval.export.harness_tasks import write_lighteval, write_lm_eval, write_nemo
 from ruler_eval.export.job import ExportJob
 from ruler_eval.export.row_files import write_kvpress, write_reference
@@ -34,6 +36,7 @@ FORMATS: Mapping[str, Callable[[ExportJob], str]] = {
     "lm-eval": write_lm_eval,
     "lighteval": write_lighteval,
     "nemo": write_nemo,
+    "gym": write_gym,
 }
 """For each format, the function that fills the folder of a job and returns a command to use it."""
 

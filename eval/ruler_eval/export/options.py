@@ -8,7 +8,7 @@ from typing import Annotated
 from ruler_common.errors import RulerError
 from ruler_common.options import Names, Option, Place, check_options, names_in
 
-FORMATS = ("upstream", "kvpress", "lm-eval", "lighteval", "nemo")
+FORMATS = ("upstream", "kvpress", "lm-eval", "lighteval", "nemo", "gym")
 """Those of export_release.py, which is slow to import."""
 
 

@@ -76,7 +76,8 @@ def test_a_release_of_a_folder_is_extended_under_its_gguf_file(file, folder, tmp
         build_embedded(tmp_path / "r", tokenizers=(f"mine={place}",), tasks=(tasks,), **SMALL)
     manifest = json.loads((tmp_path / "r/manifest.json").read_text())
     assert len(manifest["files"]) == 2
-    assert verify(tmp_path / "r", tokenizers=[f"mine={folder}"]).ok
+    for place in (folder, file):
+        assert verify(tmp_path / "r", tokenizers=[f"mine={place}"]).ok
 
 
 @pytest.mark.hf
