@@ -239,7 +239,7 @@ def write_or_show(text: str, file: Path | None) -> None:
         show(text)
         return
     write_whole(file, text + "\n")
-    note(f"Written: {file}")
+    show(f"Written: {file}")
 
 
 def check_average(runs: Runs, fail_under: float) -> None:

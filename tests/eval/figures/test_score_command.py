@@ -124,7 +124,7 @@ def test_a_table_is_written_to_a_file_in_its_format_and_results_stay_in_their_fo
     ):
         file = tmp_path / name
         stdout, stderr, code = ruler("score", *two, "--format", form, "--out", file)
-        assert (code, stdout) == (0, ""), stderr
+        assert (code, stdout) == (0, f"Written: {file}\n"), stderr
         assert file.read_text(encoding="utf-8").startswith(beginning)
     before = (two[0] / "results.json").read_bytes()
     ruler_output("score", two[0], "--figure", "tasks", "--out", tmp_path / "tasks.txt")

@@ -339,13 +339,12 @@ def _script_data(page: Page) -> dict[str, Any]:
 
 
 def columns_with_values(figure: Figure) -> list[Column]:
-    """Return the columns that the page shows: those with a value in any row of a run."""
+    """Return the columns that the page shows: averages only if any run has one."""
     shown = []
     for column in figure.columns:
-        if column.is_detail:
-            continue
         values = [record.get(column.field) for record in figure.records if not record["published"]]
-        if any(value not in (None, "-") for value in values):
+        is_average = column.field in (*dict(scores.AVERAGES), "relative")
+        if not column.is_detail and not (is_average and {*values} <= {None, "-"}):
             shown.append(column)
     return shown
 
