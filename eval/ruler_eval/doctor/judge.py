@@ -222,7 +222,7 @@ def judge(evidence: Evidence) -> Verdict:
     findings = [
         _decide(finding, p, evidence) for finding, p in zip(findings, adjusted, strict=True)
     ]
-    findings = _blame_cache(findings, evidence)
+    findings = _blame_drift(_blame_cache(findings, evidence))
     for name, reason in evidence.reasons.items():
         findings.append(Finding(name=name, state="unchecked", reason=reason))
     causes = [finding for finding in findings if finding.state == "engine"]
@@ -463,6 +463,22 @@ def _blame_cache(findings: list[Finding], evidence: Evidence) -> list[Finding]:
         smallest_loss=None,
     )
     return [blamed if finding is cache else finding for finding in findings]
+
+
+def _blame_drift(findings: list[Finding]) -> list[Finding]:
+    """Name drift, if an engine that certainly changes answers seems to get worse.
+
+    Any side that was sent later then looks worse than the cold one.
+    """
+    is_broken = any(finding.state == "engine" for finding in findings)
+    blamed = []
+    for finding in findings:
+        is_worse = finding.name == DRIFT and exact_p(finding.only_b, finding.only_a) <= SUSPECT
+        if is_broken and is_worse and finding.state != "engine":
+            p = exact_p(finding.only_b, finding.only_a)
+            finding = replace(finding, state="engine", holm_p=p, smallest_loss=None)
+        blamed.append(finding)
+    return blamed
 
 
 def follow_up(verdict: Verdict) -> dict[str, tuple[str, ...]]:
