@@ -131,7 +131,7 @@ def test_report_returns_the_page(run, worse, tmp_path):
 
 def test_errors_returns_the_wrong_rows_by_kind(worse, tmp_path):
     wrong = ruler.errors(worse, out=tmp_path / "errors.jsonl")
-    assert {(row["config"], row["kind"]) for row in wrong} == {("vt_4k", "other")}
+    assert {(row["config"], row["kind"]) for row in wrong} == {("vt_4k", "refused")}
     lines = (tmp_path / "errors.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == wrong
     assert len(wrong) == 4
