@@ -155,16 +155,17 @@ class Figure:
         return [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
     def left_columns(self) -> list[int]:
-        """Return the leading columns of `cells` that hold text, which are aligned to the left."""
+        """Return the columns of names, before the first score, which are aligned to the left."""
         if self.pivot is not None:
             return [0]
-        left = [0]
+        left = []
         shown = [column for column in self.columns if not column.is_detail]
-        for place, column in enumerate(shown[1:-1], 1):
+        for place, column in enumerate(shown):
             values = [record.get(column.field) for record in self.records]
-            if not all(isinstance(value, str) and value for value in values):
+            if all(isinstance(value, str) and value for value in values):
+                left.append(place)
+            elif not all(isinstance(value, int | None) for value in values):
                 break
-            left.append(place)
         return left
 
     def values(self) -> tuple[list[str], list[list[Any]]]:
