@@ -279,8 +279,12 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
     if not answered:
         reason = "it is tested after the last row" if not evidence.complete else "no row was sent"
         return replace(finding, reason=reason)
-    failures = [first.failure or second.failure for _, first, second in answered]
-    failures = [failure for failure in failures if failure]
+    # a row that fits on one side only did not fit because of how it was sent
+    failures = [
+        (first.failure or second.failure or first.why or second.why)
+        for _, first, second in answered
+        if first.failure or second.failure or first.fits != second.fits
+    ]
     finding = replace(
         finding,
         failed=len(failures),
@@ -354,9 +358,16 @@ def _by_config(compared: Sequence[tuple[Key, Answer, Answer]]) -> tuple[ConfigLo
 
 
 def _failed_only(side: str, evidence: Evidence) -> int:
-    """Return how many rows failed on a side, if no request failed on any other side; else 0."""
+    """Return how many rows failed on a side, if no request failed on any other side; else 0.
+
+    A row that does not fit on a side has failed there if it fits when it is sent cold.
+    """
+    cold = evidence.sides.get(COLD, {})
     failed = {
-        name: sum(bool(answer.failure) for answer in answers.values())
+        name: sum(
+            bool(answer.failure) or (not answer.fits and key in cold and cold[key].fits)
+            for key, answer in answers.items()
+        )
         for name, answers in evidence.sides.items()
     }
     others = sum(count for name, count in failed.items() if name != side)

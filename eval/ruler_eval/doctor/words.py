@@ -63,8 +63,7 @@ def sentence_of(finding: Finding) -> str:
 def _failed(finding: Finding) -> str:
     if not finding.failed:
         return ""
-    rows = number_of(finding.failed, "row")
-    return f" {rows} failed and do not count ({finding.failure})."
+    return f" Not counted: {number_of(finding.failed, 'row')} that failed ({finding.failure})."
 
 
 def _where(finding: Finding) -> str:

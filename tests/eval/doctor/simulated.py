@@ -70,7 +70,10 @@ class SimulatedEngine:
             cached = key in self._seen
         self._seen.add(key)
         if self._fails(side):
-            return Answer(score=0.0, failure="HTTP 500: Context size has been exceeded")
+            why = "HTTP 500: Context size has been exceeded"
+            if self.requests % 2:  # llama.cpp's server says the same of a row and of its slots
+                return Answer(score=0.0, fits=False, why=why)
+            return Answer(score=0.0, failure=why)
         if self.fault == "truncation":
             return Answer(
                 score=0.0, fits=False, shortened=True, prompt_tokens=600, counted_tokens=TOKENS

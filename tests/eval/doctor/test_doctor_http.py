@@ -93,7 +93,7 @@ def test_the_condition_that_a_fault_violates_is_named(fault, root, values, tmp_p
 
 
 def test_the_headline_of_a_sound_server_says_what_was_tested(root, values, tmp_path):
-    with served(FaultyEngine(values)) as server:
+    with served(FaultyEngine(values, delay=0.05)) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
     assert printed.code == 0, printed
     assert verdict["outcome"] == "sound"
@@ -108,7 +108,7 @@ def test_the_headline_of_a_sound_server_says_what_was_tested(root, values, tmp_p
         for side in ("cold", "loaded")
     }
     assert at_once["cold"] == {1}
-    assert max(at_once["loaded"]) == 32
+    assert 16 <= max(at_once["loaded"]) <= 32
     seen = ruler("doctor", answers / "loaded", "--json", tmp_path / "seen.json")
     assert seen.code == 0, seen
     assert "up to 32" in (tmp_path / "seen.json").read_text()  # requests in flight
@@ -177,6 +177,24 @@ def test_another_examination_in_the_same_folder_is_refused(
         error = flat(ruler_error(*command, "-m", "m", *after))
     assert words in error
     assert "name a new --out" in error
+
+
+def test_every_side_is_sent_with_the_flags_of_a_run(root, values, tmp_path):
+    with served(FaultyEngine(values)) as server:
+        printed, _ = doctor(
+            root, tmp_path, server.url, "--rows", 4, "--load", 2, "--mode", "chat",
+            "--thinking", 64, "--temperature", 0.6, "--system", "Be brief.",
+        )  # fmt: skip
+        bodies = [request.body for request in server.requests if request.row >= 0]
+    assert printed.code == 3, printed
+    assert len(bodies) > 4 * 4
+    rows = [body for body in bodies if len(body["messages"]) == 2]
+    assert len(rows) >= 4 * 4  # the others ask what the server accepts
+    for body in rows:
+        assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+        assert (body["temperature"], body["max_tokens"]) == (0.6, 32 + 64)
+    sides = {path.parent.name for path in (tmp_path / "answers").glob("*/run.json")}
+    assert sides == {"cold", "cached", "again", "loaded", "late"}
 
 
 def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(root, values, tmp_path):
