@@ -546,7 +546,7 @@ def test_a_run_describes_its_server_in_one_line(options, capfd):
     with model_server() as server:
         run(at(options, server, out=options.out.with_name("OTHER")))
         assert (
-            "model m, context length unknown (--max-model-len sets it), mode chat (The server is "
+            "model m, context length unknown (--max-model-len sets it), mode chat (the server is "
             "not known to continue an assistant's turn)."
         ) in capfd.readouterr().err
 
