@@ -119,8 +119,8 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             f"--against takes the URL of a server (http://…/v1), hf, or a RUN folder; '{against}' "
             "is none of them."
         )
-    release = Release.open(options.dataset, options.data_revision)
-    plan = make_plan(options, release, options.max_model_len)
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
+    plan = make_plan(options, release, options.engine.get("max_model_len"))
     if stored is not None:
         plan = _stored_plan(options, release, stored)
     folder = open_folder(options, release)
@@ -164,8 +164,8 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
 def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
     """Store the answers that a later `--against RUN` compares. Raises RulerError."""
     assert options.save is not None
-    release = Release.open(options.dataset, options.data_revision)
-    plan = make_plan(options, release, options.max_model_len)
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
+    plan = make_plan(options, release, options.engine.get("max_model_len"))
     files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
     run = options.run_options(plan.configs, options.save)
     with open_engine(run, release, files) as engine:
@@ -182,8 +182,8 @@ def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
 
 def dry_run(options: DoctorOptions) -> list[str]:
     """Return the plan in sentences, without a model or a request. Raises RulerError."""
-    release = Release.open(options.dataset, options.data_revision)
-    plan = make_plan(options, release, options.max_model_len)
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
+    plan = make_plan(options, release, options.engine.get("max_model_len"))
     against = str(options.against)
     is_stored = options.against is not None and against != HF and "://" not in against
     return _plan_lines(options, plan, Path(against) if is_stored else None)
@@ -343,8 +343,8 @@ def _plan_lines(options: DoctorOptions, plan: RowPlan, stored: Path | None) -> l
     ]
     if not options.save and not stored:
         lines[0] += " Rows whose answers differ are sent three times more."
-    if options.price is not None:
-        lines.append(cost_line(times * prompts, times * outputs, options.price))
+    if (price := options.engine.get("price")) is not None:
+        lines.append(cost_line(times * prompts, times * outputs, price))
     return lines
 
 

@@ -176,11 +176,11 @@ def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
 
     Raises RulerError, for example if the server is down; the same command then continues.
     """
-    release = Release.open(options.dataset, options.data_revision)
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
     folder = open_folder(options, release)
     if not folder.is_new:
         say(f"Continuing the examination in '{folder.path}', which was interrupted.")
-    plan = make_plan(options, release, options.max_model_len, FRESH_ROWS)
+    plan = make_plan(options, release, options.engine.get("max_model_len"), FRESH_ROWS)
     files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
     run = options.run_options(plan.configs, folder.path)
     with open_engine(run, release, files, folder.salt) as engine:
@@ -264,9 +264,9 @@ def verdict_on_template(engine: Engine, max_loss: float) -> Verdict:
 
 def dry_run(options: DoctorOptions) -> list[str]:
     """Return the plan in sentences, without a model or a request. Raises RulerError."""
-    release = Release.open(options.dataset, options.data_revision)
-    plan = make_plan(options, release, options.max_model_len, FRESH_ROWS)
-    conditions, _ = testable(options.tokenizer, options.mode)
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
+    plan = make_plan(options, release, options.engine.get("max_model_len"), FRESH_ROWS)
+    conditions, _ = testable(options.tokenizer, options.engine.get("mode"))
     if "text" in conditions and "template" in conditions:  # the server's mode decides which
         conditions.remove("text")
     return plan_lines(options, plan, conditions)
@@ -304,9 +304,9 @@ def plan_lines(
             f"({rows_needed(options.max_loss, len(conditions))} rows are needed for "
             f"{options.max_loss:.0f})."
         )
-    if options.price is not None:
+    if (price := options.engine.get("price")) is not None:
         outputs = everywhere * output_tokens + late_outputs
-        lines.append(cost_line(prompts, outputs, options.price))
+        lines.append(cost_line(prompts, outputs, price))
     return lines
 
 

@@ -161,11 +161,9 @@ def _new(path: Path, settings: dict[str, Any]) -> Folder:
 
 def _settings(options: DoctorOptions, release: Release) -> dict[str, Any]:
     """Return the settings that must be the same when an examination continues."""
-    values = {
-        option.name: getattr(options, option.name)
-        for option in fields(DoctorOptions)
-        if option.name not in NOT_SETTINGS
-    }
+    all_values = {option.name: getattr(options, option.name) for option in fields(DoctorOptions)}
+    all_values |= all_values.pop("engine")
+    values = {name: value for name, value in all_values.items() if name not in NOT_SETTINGS}
     values["rows_of"] = {
         "dataset": release.dataset,
         "data_version": release.manifest["data_version"],

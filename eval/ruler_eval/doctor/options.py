@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.options import Names, Option, Place, check_options, names_in, options_of, several
-from ruler_eval.run.options import SAMPLING, RunOptions
+from ruler_common.options import (
+    Names,
+    Option,
+    OptionsOf,
+    Place,
+    check_options,
+    names_in,
+    several,
+)
+from ruler_eval.run.options import SAMPLERS, RunOptions
 
 WHAT, SERVER = "What to test", "Server or engine"
 DEFAULT_LOAD = 32
@@ -18,10 +26,28 @@ HF = "hf"
 """The value of --against for transformers."""
 
 
-def _as_in_run(name: str) -> Option:
-    """Return the option of `ruler run`, moved to the panel of the server unless it samples."""
-    option = options_of(RunOptions)[name]
-    return replace(option, panel=SAMPLING if option.panel == SAMPLING else SERVER)
+OF_ENGINE = OptionsOf(
+    RunOptions,
+    names=(
+        "mode",
+        "thinking",
+        "direct",
+        "system",
+        "revision",
+        "data_revision",
+        "chat_template",
+        "max_model_len",
+        "engine_args",
+        "provider",
+        "timeout",
+        "give_up_after",
+        "stream",
+        "omit",
+        *SAMPLERS,
+        "price",
+    ),
+    panel=SERVER,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,32 +162,13 @@ class DoctorOptions:
             panel=SERVER,
         ),
     ] = None
-    mode: Annotated[str | None, _as_in_run("mode")] = None
-    thinking: Annotated[str | int, _as_in_run("thinking")] = "off"
-    direct: Annotated[bool, _as_in_run("direct")] = False
-    system: Annotated[str | None, _as_in_run("system")] = None
-    revision: Annotated[str | None, _as_in_run("revision")] = None
-    data_revision: Annotated[str | None, _as_in_run("data_revision")] = None
-    chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
-    max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
-    engine_args: Annotated[Mapping[str, Any], _as_in_run("engine_args")] = field(
-        default_factory=dict
-    )
-    provider: Annotated[str | None, _as_in_run("provider")] = None
-    timeout: Annotated[float, _as_in_run("timeout")] = 3600.0
-    give_up_after: Annotated[float, _as_in_run("give_up_after")] = 600.0
-    stream: Annotated[bool, _as_in_run("stream")] = False
-    omit: Annotated[Names, _as_in_run("omit")] = ()
-    temperature: Annotated[float | None, _as_in_run("temperature")] = None
-    top_p: Annotated[float | None, _as_in_run("top_p")] = None
-    top_k: Annotated[int | None, _as_in_run("top_k")] = None
-    min_p: Annotated[float | None, _as_in_run("min_p")] = None
-    presence_penalty: Annotated[float | None, _as_in_run("presence_penalty")] = None
-    seed: Annotated[int, _as_in_run("seed")] = 0
-    price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
+    engine: Annotated[Mapping[str, Any], OF_ENGINE] = field(default_factory=dict)
+    """The options of `ruler run` that are set, by name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base_url", several(self.base_url))
+        engine = {name: value for name, value in self.engine.items() if value is not None}
+        object.__setattr__(self, "engine", engine)
         check_options(self)
         if self.backend == "openai" and not self.base_url:
             raise RulerError(
@@ -177,8 +184,9 @@ class DoctorOptions:
             raise RulerError("--against-model names the model of --against: add --against.")
         if self.against is None and self.save is None:
             return
-        is_sampled = str(self.thinking) != "off" and self.temperature is None
-        if self.temperature or is_sampled:
+        temperature = self.engine.get("temperature")
+        is_sampled = str(self.engine.get("thinking", "off")) != "off" and temperature is None
+        if temperature or is_sampled:
             raise RulerError(
                 "Answers are compared word for word, which needs greedy decoding: leave "
                 "--thinking out and --temperature at 0."
@@ -198,6 +206,13 @@ class DoctorOptions:
 
     def run_options(self, configs: tuple[str, ...], out: Path) -> RunOptions:
         """Return the options of a run of these configurations on the same server or engine."""
-        shared = {option.name for option in fields(RunOptions)} & options_of(DoctorOptions).keys()
-        values = {name: getattr(self, name) for name in shared - {"configs", "out"}}
-        return RunOptions(**values, configs=configs, out=out)
+        return RunOptions(
+            self.dataset,
+            configs=configs,
+            backend=self.backend,
+            out=out,
+            model=self.model,
+            base_url=self.base_url or (),
+            tokenizer=self.tokenizer,
+            **self.engine,
+        )
