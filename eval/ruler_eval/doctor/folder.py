@@ -22,7 +22,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json, write_whole
-from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.doctor.options import OF_ENGINE, DoctorOptions
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.plan import utc_now
 from ruler_eval.run.records import check_settings
@@ -162,7 +162,9 @@ def _new(path: Path, settings: dict[str, Any]) -> Folder:
 def _settings(options: DoctorOptions, release: Release) -> dict[str, Any]:
     """Return the settings that must be the same when an examination continues."""
     all_values = {option.name: getattr(options, option.name) for option in fields(DoctorOptions)}
-    all_values |= all_values.pop("engine")
+    del all_values["engine"]
+    run = options.run_options(options.configs, Path())
+    all_values |= {name: getattr(run, name) for name in OF_ENGINE.names}
     values = {name: value for name, value in all_values.items() if name not in NOT_SETTINGS}
     values["rows_of"] = {
         "dataset": release.dataset,
