@@ -220,6 +220,10 @@ def _check_other(engine: Engine, other: Engine, options: DoctorOptions) -> list[
                 f"{', '.join(served[:10])}. Name the model there with --against-model."
             )
     notes = []
+    if set(engine.run.base_url or ()) & set(other.run.base_url or ()):
+        notes.append(
+            "Both have the same address: this shows only whether the server repeats its answers."
+        )
     if engine.window and other.window and engine.window != other.window:
         notes.append(
             f"Their context lengths differ: {engine.window:,} and {other.window:,} tokens."

@@ -181,6 +181,14 @@ def test_a_server_with_another_model_is_refused(root, tmp_path):
         assert named.code == 0, named
 
 
+def test_a_server_that_is_compared_with_itself_is_noted(root, tmp_path):
+    with model_server(answer_from_prompt, models=(MODEL,)) as server:
+        printed, verdict = against(root, tmp_path, server.url, server.url)
+    assert printed.code == 0, printed
+    assert "Both have the same address" in verdict["notes"][0]
+    assert "Both have the same address" in printed.stdout
+
+
 def test_a_shorter_context_length_is_noted(root, tmp_path):
     with (
         model_server(answer_from_prompt, models=(MODEL,)) as one,
