@@ -90,8 +90,11 @@ def compare(options: CompareCommand) -> None:
     """
     from ruler_eval.analysis.compare import EXIT_CODES
     from ruler_eval.figures.differences import rank_figures, seed_figures
+    from ruler_eval.score.stored import check_different_runs
 
     check_file(options.out, "comparison.json")
+    if options.max_drop is not None:
+        check_different_runs(options.results)
     announce("Comparing")
     runs = _open(options.results, options.names)
     results = {run.label: run.labelled for run in runs.runs}

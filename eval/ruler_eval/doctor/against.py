@@ -32,6 +32,7 @@ from ruler_eval.doctor.same_model import (
     MAX_SHARE,
     B,
     Comparison,
+    Tally,
     judge_tally,
     rows_to_confirm,
     tally_rows,
@@ -219,6 +220,10 @@ def _check_other(engine: Engine, other: Engine, options: DoctorOptions) -> list[
                 f"{', '.join(served[:10])}. Name the model there with --against-model."
             )
     notes = []
+    if set(engine.run.base_url or ()) & set(other.run.base_url or ()):
+        notes.append(
+            "Both have the same address: this shows only whether the server repeats its answers."
+        )
     if engine.window and other.window and engine.window != other.window:
         notes.append(
             f"Their context lengths differ: {engine.window:,} and {other.window:,} tokens."
@@ -362,7 +367,12 @@ def headline(comparison: Comparison) -> str:
     rows = number_of(tally.rows, "row")
     share = 100 * tally.only_b / tally.rows if tally.rows else 0.0
     noise = f"the server's own repeats differ in {tally.noise}"
-    if comparison.outcome == "different":
+    if tally.shortened_a or tally.shortened_b:
+        text = (
+            f"{_shortened_sentence(tally)} In the {rows} that both read whole, {tally.only_b} "
+            f"answers differ where the server repeats its own; {noise}."
+        )
+    elif comparison.outcome == "different":
         confirmed = number_of(tally.odd_b, "row")
         text = (
             f"The answers differ in {tally.only_b} of {rows} ({share:.1f} %) where the server "
@@ -383,6 +393,12 @@ def headline(comparison: Comparison) -> str:
         )
     else:
         text = f"{rows} are too few: at most {bound:.0f} % of answers differ (95 %). Use more rows."
+    if tally.unfit:
+        verb = "is" if tally.unfit == 1 else "are"
+        text += (
+            f" {number_of(tally.unfit, 'row')} did not fit both and {verb} not compared; the "
+            f"first: {tally.unfit_reason}."
+        )
     if tally.failed_a or tally.failed_b:
         text += (
             f" {number_of(tally.failed_a, 'row')} failed on the server and {tally.failed_b} on the "
@@ -395,6 +411,18 @@ def headline(comparison: Comparison) -> str:
             f"such as {read_a:,} and {read_b:,}: template, tokenizer or truncation differ."
         )
     return text
+
+
+def _shortened_sentence(tally: Tally) -> str:
+    """Return which of two deployments shortens prompts that the other reads whole."""
+    shortened = [("The server", "the other", tally.shortened_a)]
+    shortened.append(("The other server", "the first", tally.shortened_b))
+    parts = [
+        f"{one} shortened {number_of(rows, 'prompt')} that {other} read whole."
+        for one, other, rows in shortened
+        if rows
+    ]
+    return f"{' '.join(parts)} Give both the same context length, and compare again."
 
 
 def _json(comparison: Comparison, options: DoctorOptions, notes: list[str]) -> dict[str, Any]:

@@ -21,6 +21,8 @@ before it (a gateway that stores and repeats answers makes A look less noisy tha
 
 "No difference" comes with an upper bound (95 %, Clopper-Pearson) of the share of rows in which the
 answers of A and B differ, noise included; if that is above MAX_SHARE, nothing is concluded.
+
+A prompt that one deployment shortened and the other read whole needs no test: they are different.
 """
 
 from __future__ import annotations
@@ -84,6 +86,14 @@ class Tally:
     failed_a: int = 0
     failed_b: int = 0
     failure: str = ""
+    unfit: int = 0
+    """Rows that did not fit, or were shortened, on at least one side; they are not compared."""
+    shortened_a: int = 0
+    """Rows that A shortened twice, and B read whole."""
+    shortened_b: int = 0
+    """Rows that B shortened, and A read whole twice."""
+    unfit_reason: str = ""
+    """Why the first of these rows did not fit; of a shortened one if only one side shortened it."""
     tokens_differ: int = 0
     """Rows of which A and B read a different number of tokens."""
     tokens: tuple[int, int] | None = None
@@ -131,6 +141,10 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
     tokens = [(sides[A][key].prompt_tokens, sides[B][key].prompt_tokens) for key in whole]
     unequal = [(a, b) for a, b in tokens if a is not None and b is not None and a != b]
     failures = [sides[side][key].failure for key in rows for side in FIRST]
+    unfit = [key for key in rows if not all(sides[side][key].fits for side in FIRST)]
+    shortened_a = [key for key in unfit if _shortened(sides, key) == (True, True, False)]
+    shortened_b = [key for key in unfit if _shortened(sides, key) == (False, False, True)]
+    reasons = [sides[side][key].why for key in shortened_a + shortened_b + unfit for side in FIRST]
     return Tally(
         rows=len(whole),
         differ=len(differing),
@@ -141,6 +155,10 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
         failed_a=sum(bool(sides[A][key].failure or sides[A_AGAIN][key].failure) for key in rows),
         failed_b=sum(bool(sides[B][key].failure) for key in rows),
         failure=next(filter(None, failures), ""),
+        unfit=len(unfit),
+        shortened_a=len(shortened_a),
+        shortened_b=len(shortened_b),
+        unfit_reason=next(filter(None, reasons), ""),
         tokens_differ=len(unequal),
         tokens=unequal[0] if unequal else None,
         score_a=_mean(sides[A], whole),
@@ -151,6 +169,15 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
 
 def _texts(sides: Mapping[str, Answers], names: Sequence[str], key: Key) -> tuple[str, str, str]:
     first, second, third = (sides[name][key].text for name in names)
+    return first, second, third
+
+
+def _shortened(sides: Mapping[str, Answers], key: Key) -> tuple[bool, bool, bool] | None:
+    """Return which of A, A and B shortened the prompt; None if another did not read it at all."""
+    answers = [sides[side][key] for side in FIRST]
+    if any(not (answer.counts or answer.shortened) for answer in answers):
+        return None
+    first, second, third = (answer.shortened for answer in answers)
     return first, second, third
 
 
@@ -192,7 +219,7 @@ def judge_tally(tally: Tally, complete: bool) -> Comparison:
         p = min(p, exact_p(tally.odd_b, tally.odd_a) / LAST)
     bound = upper_bound(tally.differ, tally.rows)
     outcome: Outcome = "few"
-    if p <= ALPHA:
+    if p <= ALPHA or tally.shortened_a or tally.shortened_b:
         outcome = "different"
     elif bound <= MAX_SHARE:
         outcome = "same"

@@ -51,7 +51,7 @@ from ruler_eval.score.intervals import (
     strata_of,
 )
 from ruler_eval.score.results import Results, documents_of, row_values
-from ruler_eval.score.stored import open_results
+from ruler_eval.score.stored import check_different_runs, open_results
 
 RULE = "bets 5"
 """The version of the rule and of the order of rows; a change of either needs a new number."""
@@ -210,6 +210,7 @@ def decide_stored(options: DecideOptions) -> SequentialDecision:
     """Decide from rows that both models have answered. Raises RulerError."""
     if options.run:
         raise RulerError("To run B's missing rows, name --backend and --model too.")
+    check_different_runs([Path(options.base), Path(str(options.candidate))])
     base = open_results(Path(options.base))
     limits = Limits(options.max_drop, options.max_task_drop)
     stored = StoredRows(base, open_results(Path(str(options.candidate))), limits)
@@ -227,6 +228,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
         )
     base = open_results(Path(options.base))
     run_options = options_of_model_b(options, base)
+    check_different_runs([Path(options.base), run_options.folder])
     limits = Limits(options.max_drop, options.max_task_drop)
     fixed = fixed_settings(base, limits)
     with open_waves(run_options, fixed, base, look_order_of_file) as run:

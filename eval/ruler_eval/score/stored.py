@@ -41,6 +41,18 @@ def is_results(path: Path) -> bool:
     return b'"format"' in beginning and b'"score_version"' in beginning
 
 
+def check_different_runs(places: Sequence[Path]) -> None:
+    """Raise RulerError if two are the same run, which always passes a gate against itself."""
+    folders: dict[Path, Path] = {}
+    for place in places:
+        folder = place.resolve()
+        if folder.name == RESULTS_FILE:
+            folder = folder.parent
+        if folder in folders:
+            raise RulerError(f"'{folders[folder]}' and '{place}' are the same run: name two runs.")
+        folders[folder] = place
+
+
 def open_results(path: Path) -> Results:
     """Return the results in a file, or those of the present answers in a RUN folder.
 

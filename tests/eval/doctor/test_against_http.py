@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,14 @@ def test_a_server_with_another_model_is_refused(root, tmp_path):
         assert named.code == 0, named
 
 
+def test_a_server_that_is_compared_with_itself_is_noted(root, tmp_path):
+    with model_server(answer_from_prompt, models=(MODEL,)) as server:
+        printed, verdict = against(root, tmp_path, server.url, server.url)
+    assert printed.code == 0, printed
+    assert "Both have the same address" in verdict["notes"][0]
+    assert "Both have the same address" in printed.stdout
+
+
 def test_a_shorter_context_length_is_noted(root, tmp_path):
     with (
         model_server(answer_from_prompt, models=(MODEL,)) as one,
@@ -188,6 +197,35 @@ def test_a_shorter_context_length_is_noted(root, tmp_path):
         printed, verdict = against(root, tmp_path, one.url, two.url)
     assert printed.code == 0, printed
     assert verdict["notes"] == ["Their context lengths differ: 8,192 and 4,500 tokens."]
+
+
+def shortens_every_fourth(request: Request) -> Reply:
+    """Answer as a server that reads a quarter of some prompts, and says how much it read."""
+    reply = answer_from_prompt(request)
+    words = len(request.prompt.split())
+    tokens = words if request.row % 4 else words // 4
+    reply.body["usage"] = {"prompt_tokens": tokens, "completion_tokens": 8}
+    return reply
+
+
+def test_a_server_that_shortens_prompts_which_the_other_reads_is_another_deployment(root, tmp_path):
+    with (
+        model_server(answer_from_prompt, models=(MODEL,)) as one,
+        model_server(shortens_every_fourth, models=(MODEL,)) as two,
+    ):
+        printed, verdict = against(root, tmp_path / "b", one.url, two.url)
+        swapped, _ = against(root, tmp_path / "a", two.url, one.url)
+        both, same = against(root, tmp_path / "both", two.url, two.url, "--rows", 60)
+    assert (printed.code, verdict["outcome"]) == (1, "different"), printed
+    text = flat(printed.stdout)
+    assert re.search(r"The other server shortened \d+ prompts? that the first read whole\.", text)
+    assert re.search(
+        r"\d+ rows? did not fit both and (is|are) not compared; the first: the server", text
+    )
+    assert "that the other read whole" in flat(swapped.stdout)
+    assert swapped.code == 1
+    assert (both.code, same["outcome"]) == (0, "same"), both
+    assert "did not fit both" in flat(both.stdout)
 
 
 def test_against_takes_a_place_that_exists(root, tmp_path):

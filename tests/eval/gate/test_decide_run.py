@@ -396,3 +396,16 @@ def test_a_base_with_a_custom_chat_template_requires_one_for_model_b(base, tmp_p
     with pytest.raises(RulerError, match=r"--chat-template llama2\.jinja"):
         ruler_release.decide(tmp_path / "results.json", **options(tmp_path / "b"))
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("command", ["compare", "decide"])
+def test_a_gate_does_not_compare_a_run_with_itself(command, base):
+    """Otherwise a slip in a gate's command line would always pass."""
+    for again in (base, base / "results.json", base.parent / "x" / ".." / base.name):
+        error = ruler_error(command, base, again, "--max-drop", 2)
+        assert "are the same run: name two runs." in " ".join(error.split())
+
+
+def test_a_gate_does_not_take_the_base_itself_for_model_b(base):
+    error = ruler_error("decide", base, "--max-drop", 2, "-b", "oracle", "-m", "b", "-o", base)
+    assert "are the same run: name two runs." in " ".join(error.split())
