@@ -223,7 +223,7 @@ def test_a_user_who_checks_types_sees_them(tmp_path):
         "ruler.run('out', configs=4)\n"
         "ruler.run('out', configs='vt_4k', backend='hf', out='x', model='m', engine_args=3)\n"
         "pairs: int = ruler.errors('runs/a')[0]['kind'], ruler.export('out', format='nemo')\n"
-        "ruler.doctor(base_url='http://a/v1', modell='m')\n"
+        "ruler.doctor(base_url='http://a/v1', model_name='m')\n"
     )
     ours = ",".join(f"{name}.*" for name in PACKAGES)
     config = f"[mypy]\nfollow_imports = skip\n[mypy-{ours}]\nfollow_imports = normal\n"
