@@ -42,7 +42,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import check_release
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.records import Records
+from ruler_eval.run.records import UNANSWERED, Records
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.server import Server
 
@@ -139,6 +139,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
         other: RunOptions | Engine | None = None
         if stored is not None:
             _check_stored(stored, engine, release)
+            notes = _unanswered_notes(stored, release, plan)
         else:
             other = _other_options(options, engine)
             if against != HF:
@@ -276,6 +277,18 @@ def _check_stored(folder: Path, engine: Engine, release: Release) -> None:
                 f"'{folder}' was run with {name} = {stored!r}, and this comparison has "
                 f"{own[name]!r}: use the same --{name}."
             )
+
+
+def _unanswered_notes(folder: Path, release: Release, plan: RowPlan) -> list[str]:
+    """Return how many stored rows cannot be compared, and why the first cannot."""
+    answers = read_answers(folder, Scorer(release), plan.rows, keep=UNANSWERED).values()
+    reasons = [answer.failure or answer.why for answer in answers if not answer.counts]
+    if not reasons:
+        return []
+    return [
+        f"Rows in '{folder}' that failed or did not fit, which are not compared: "
+        f"{len(reasons):,}; the first: {reasons[0]}."
+    ]
 
 
 @contextmanager

@@ -136,6 +136,18 @@ def test_answers_are_stored_and_compared_later(root, tmp_path):
         assert (printed.code, verdict["outcome"]) == (1, "different"), printed
 
 
+def test_stored_rows_that_were_shortened_are_counted(root, tmp_path):
+    run = tmp_path / "RUN"
+    with (
+        model_server(shortens_every_fourth, models=(MODEL,)) as server,
+        model_server(answer_from_prompt, models=(MODEL,)) as whole,
+    ):
+        ruler("doctor", "--base-url", server.url, "-m", "m", "-d", root, *FLAGS, "--save", run)
+        printed, verdict = against(root, tmp_path, whole.url, run)
+    assert "failed or did not fit, which are not compared" in verdict["notes"][0], printed
+    assert "the server shortened the prompt" in flat(printed.stdout)
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
