@@ -114,6 +114,7 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("score run --fail-under 101", "--fail-under takes a number of at least 0 and of at most"),
         ("score run --fail-under 0.9", "from 0 to 100, not 0.9: did you mean 90?"),
         ("score run --fail-under good", "--fail-under takes a score from 0 to 100, not 'good'."),
+        ("score run --figure nonsense", "Unknown --figure 'nonsense'."),
         ("score run --config nope", "'nope' is not a ruler configuration"),
         ("score [x]", "There is no file or folder '[x]'"),
         ("score ruler", "'ruler' is a release: name a RUN folder, or files of predictions."),

@@ -246,6 +246,9 @@ class DecideCommand(DecideOptions):
 
     json: Annotated[Path | None, Option("Write all looks as JSON.", metavar="FILE")] = None
     markdown: Annotated[bool, Option("Print the verdict as Markdown, for a pull request.")] = False
+    dry_run: Annotated[
+        bool, Option("Only show the rows and tokens of B that are to run at most, without a model.")
+    ] = False
 
 
 def decide(options: DecideCommand) -> None:
@@ -258,11 +261,13 @@ def decide(options: DecideCommand) -> None:
     Example: ruler decide runs/base --max-drop 2 -b vllm -m org/quantised -o runs/quantised
     """
     from ruler_eval.analysis.compare import EXIT_CODES
-    from ruler_eval.gate.decide import decide_run, decide_stored
+    from ruler_eval.gate.decide import decide_run, decide_stored, run_of_model_b
     from ruler_eval.report import decision_text
 
     check_file(options.json, "decision.json", "--json")
-
+    if options.dry_run:
+        show_estimate(run_of_model_b(options))
+        return
     lines: list[str] = []
     if options.candidate is not None and "backend" not in options.run:
         announce("Looking at the rows of both models")

@@ -111,6 +111,10 @@ class ScoreCommand(ScoreOptions):
         super().__post_init__()
         if self.json and (self.figures or self.format != "text" or self.cite):
             raise RulerError("--json prints everything: leave --format, --figure and --cite out.")
+        if self.figures:
+            from ruler_eval.figures.catalogue import check_figure_names
+
+            check_figure_names(self.figures)
 
 
 def score(options: ScoreCommand) -> None:

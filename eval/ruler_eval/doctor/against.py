@@ -50,7 +50,7 @@ COMPARED_SETTINGS = ("mode", "direct", "system", "thinking", "repeats")
 """Settings that have to be equal in stored answers."""
 HEADS = {
     "different": "Different deployment.",
-    "same": "No difference seen.",
+    "same": "",  # its headline begins so
     "noisy": "Too noisy to tell.",
     "few": "Cannot tell.",
 }
@@ -404,6 +404,8 @@ def headline(comparison: Comparison) -> str:
             f"differ (95 %), which is more than {100 * MAX_SHARE:.0f} %. Send one request at a "
             "time (--load 2), or turn off what makes answers vary, and compare again."
         )
+    elif tally.left_out > tally.rows:
+        text = f"Only {rows} could be compared, of which {tally.only_b} differ; {noise}."
     else:
         text = f"{rows} are too few: at most {bound:.0f} % of answers differ (95 %). Use more rows."
     if tally.unfit:
@@ -475,7 +477,7 @@ def _json(comparison: Comparison, options: DoctorOptions, notes: list[str]) -> d
 
 def comparison_text(verdict: Mapping[str, Any]) -> str:
     """Return a verdict for the terminal, with the first differing rows side by side."""
-    parts = [sentences(f"{HEADS[verdict['outcome']]} {verdict['headline']}")]
+    parts = [sentences(f"{HEADS[verdict['outcome']]} {verdict['headline']}".strip())]
     for note in verdict["notes"]:
         parts.append(sentences(note))
     if verdict["partings"]:

@@ -103,6 +103,11 @@ class Tally:
     """The mean scores on these rows, 0 … 100."""
     partings: tuple[Parting, ...] = ()
 
+    @property
+    def left_out(self) -> int:
+        """Rows without a whole answer of each side; one that failed on both counts twice."""
+        return self.unfit + self.failed_a + self.failed_b
+
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -221,6 +226,8 @@ def judge_tally(tally: Tally, complete: bool) -> Comparison:
     outcome: Outcome = "few"
     if p <= ALPHA or tally.shortened_a or tally.shortened_b:
         outcome = "different"
+    elif tally.left_out > tally.rows:
+        outcome = "few"
     elif bound <= MAX_SHARE:
         outcome = "same"
     elif upper_bound(0, tally.rows) <= MAX_SHARE:

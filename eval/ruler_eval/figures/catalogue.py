@@ -72,12 +72,18 @@ FIGURES: dict[str, Callable[[Runs], list[Figure]]] = {
 MAX_NOTES = 5
 
 
+def check_figure_names(names: Sequence[str]) -> None:
+    """Raise RulerError for a name that is of no figure: scores, or tasks-NAME."""
+    for name in names:
+        check_name("--figure", name.partition("-")[0], tuple(FIGURES))
+
+
 def chosen_figures(runs: Runs, names: Sequence[str]) -> list[Figure]:
     """Return the figures with these names. Raises RulerError for an unknown or an empty one."""
+    check_figure_names(names)
     figures = []
     for name in names:
         family = name.partition("-")[0]
-        check_name("--figure", family, tuple(FIGURES))
         found = []
         for figure in FIGURES[family](runs):
             if name in (family, figure.name) and not figure.is_empty:

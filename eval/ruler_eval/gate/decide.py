@@ -43,6 +43,7 @@ from ruler_eval.gate.options import DecideOptions, options_of_model_b
 from ruler_eval.gate.plan import LookPlan, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.look_order import look_order_of_file
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.intervals import (
     MIN_INDEPENDENT_ROWS,
@@ -222,19 +223,25 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
 
     Raises RulerError if the models have different rows, or if a different limit was fixed.
     """
-    if "backend" not in options.run or not (options.candidate or "out" in options.run):
-        raise RulerError(
-            "To run model B, add --model, --backend and --out, or name its RUN folder."
-        )
+    run_options = run_of_model_b(options)
     base = open_results(Path(options.base))
-    run_options = options_of_model_b(options, base)
-    check_different_runs([Path(options.base), run_options.folder])
     limits = Limits(options.max_drop, options.max_task_drop)
     fixed = fixed_settings(base, limits)
     with open_waves(run_options, fixed, base, look_order_of_file) as run:
         decision = decide(base, run, limits, on_look)
         summary = run.finish("decision", decision)
         return DecidedRun(decision, summary, run.remaining_tokens)
+
+
+def run_of_model_b(options: DecideOptions) -> RunOptions:
+    """Return the options of model B's run. Raises RulerError if they are incomplete."""
+    if "backend" not in options.run or not (options.candidate or "out" in options.run):
+        raise RulerError(
+            "To run model B, add --model, --backend and --out, or name its RUN folder."
+        )
+    run_options = options_of_model_b(options, open_results(Path(options.base)))
+    check_different_runs([Path(options.base), run_options.folder])
+    return run_options
 
 
 def fixed_settings(base: Results, limits: Limits) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bench.same_model import rows_until_different, simulate
+from ruler_eval.doctor.against import headline
 from ruler_eval.doctor.answers import Answer
 from ruler_eval.doctor.same_model import (
     ALPHA,
@@ -90,6 +91,15 @@ def test_rows_that_fail_or_read_other_prompts_are_counted():
     tally = tally_rows(sides, list(sides["a"]), stored=True)
     assert (tally.rows, tally.failed_b, tally.failed_a) == (39, 1, 0)
     assert (tally.tokens_differ, tally.tokens) == (39, (100, 60))
+
+
+def test_equal_answers_of_less_than_half_of_the_rows_decide_nothing():
+    sides = sides_of("x", "x", "x", rows=300)
+    for key in list(sides["b"])[:160]:
+        sides["b"][key] = Answer(score=0.0, failure="HTTP 500")
+    comparison = judge_tally(tally_rows(sides, list(sides["a"]), stored=False), complete=True)
+    assert comparison.outcome == "few"
+    assert headline(comparison).startswith("Only 140 rows could be compared, of which 0 differ")
 
 
 def test_published_answers_can_be_replayed():

@@ -306,6 +306,13 @@ def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(base, tmp_path)
     assert ruler_release.compare(base, run)["all"]["difference"] == 0
 
 
+def test_a_dry_run_shows_the_rows_that_are_to_run_at_most(base, tmp_path):
+    flags = ("--max-drop", 2, "-b", "oracle", "-o", tmp_path / "b")
+    shown = ruler("decide", base, *flags, "--dry-run")
+    assert (shown.code, "To do: " in shown.stdout) == (0, True)
+    assert not (tmp_path / "b").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "changed"),
     [

@@ -14,7 +14,7 @@ OUTCOMES = {
     "engine": "Engine.",
     "unknown": "Cannot tell.",
     "different": "Different deployment.",
-    "same": "No difference seen.",
+    "same": "",  # the headline begins so
     "noisy": "Too noisy to tell.",
     "few": "Cannot tell.",
 }
@@ -51,4 +51,4 @@ def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, Figure]:
         is_open=True,
     )
     headline = shortened(verdict["headline"], MAX_NOTE)
-    return f"{OUTCOMES[verdict['outcome']]} {headline}", figure
+    return f"{OUTCOMES[verdict['outcome']]} {headline}".strip(), figure
