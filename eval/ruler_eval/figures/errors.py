@@ -76,7 +76,7 @@ def error_figures(wrong_rows: Sequence[Error]) -> list[Figure]:
             Column("configuration", "configuration"),
             Column("kind", "kind"),
             Column("rows", "rows", COUNT),
-            Column("share", "share", "percent"),
+            Column("of the wrong", "share", "percent"),
             Column("right", "right_of"),
             Column("references right", "right", is_detail=True),
             Column("references", "of", is_detail=True),

@@ -266,6 +266,8 @@ def _extremes(models: Sequence[Model]) -> Iterator[Figure]:
             for row in sides["lengths"]:
                 first, last = _mean("first", row["best"]), _mean("last", row["worst"])
                 records.append({"length": row["length"].upper(), **first, **last})
+            if name == "best_and_worst" and all(row["first"] == row["last"] for row in records):
+                continue  # no language is better than another
             text = title.format(", ".join(sides["best"]), ", ".join(sides["worst"]))
             yield Figure(
                 name=f"extremes-{name.partition('_')[0]}-{place}",

@@ -47,7 +47,6 @@ def losses(runs: Runs, all_groups: bool = True) -> Figure:
         name="losses",
         title=f"Change from {start}, in points" if len(shortest) == 1 else "Change with length",
         note="Rows are paired by index; ± is half the 95 % interval.",
-        caption="Change with length in points, paired by row, with 95 % intervals",
         columns=[MODEL, tasks, Column("from", "from"), LENGTH, change, INTERVAL, ROWS],
         records=records,
         pivot=Pivot(Column("tasks", "row"), "length", Column("change", "change", "±")),

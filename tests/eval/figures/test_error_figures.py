@@ -39,6 +39,6 @@ def test_in_markdown_the_example_is_a_column():
     lines = render(error_figures(FOUND), "markdown").splitlines()
     lines = lines[lines.index("") + 1 :]
     assert [cell.strip() for cell in lines[0].strip("|").split("|")] == [
-        *("configuration", "kind", "rows", "share", "right", "away", "an example"),
+        *("configuration", "kind", "rows", "of the wrong", "right", "away", "an example"),
     ]
     assert sum(line.startswith("|") for line in lines) == 2 + len(FOUND)

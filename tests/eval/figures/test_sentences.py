@@ -150,6 +150,16 @@ def test_no_row_and_no_column_has_only_dashes(write_run, tmp_path):
             assert all(set(column) != {"-"} for column in zip(*rows, strict=False)), block
 
 
+def test_no_language_is_called_the_best_of_equal_ones(tmp_path):
+    root = write_oneruler(tmp_path / "oneruler", ("pl", "ko"), ("8k",))
+    run = tmp_path / "equal"
+    ruler_output("run", "-d", root, "-c", "all", "-b", "oracle", "-o", run)
+    ruler_output("score", run)
+    stdout = ruler_output("analyze", run)
+    assert "Languages by " in stdout
+    assert "best languages" not in stdout
+
+
 def test_a_page_whose_release_has_moved_away_says_that_errors_are_missing(write_run, tmp_path):
     run = write_run(right, "good")
     ruler_output("score", run)
