@@ -72,6 +72,7 @@ class OptionsOf:
     required: tuple[str, ...] = ()
     panel: str | None = None  # one heading above all of them, instead of their own
     defaults: Mapping[str, str] = field(default_factory=dict)  # what the command sets
+    environment: bool = True  # whether flags that are not given are read from the environment
 
 
 class Flag(NamedTuple):
@@ -126,6 +127,8 @@ def _held_flags(holder: str, held: OptionsOf) -> dict[str, Flag]:
         if name in held.required:
             default = MISSING
         option = replace(flag.option, panel=held.panel or flag.option.panel)
+        if not held.environment:
+            option = replace(option, envvar=None)
         if name in held.defaults:
             option, default = replace(option, default=held.defaults[name]), None
         flags[name] = Flag(flag.hint, option, default, holder)

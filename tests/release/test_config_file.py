@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ruler_eval.score import results
@@ -33,6 +35,19 @@ def test_keys_may_be_lists_and_have_underscores(here):
     text = (here / "run.toml").read_text().replace('"vt_4k,cwe_4k"', '["vt_4k", "cwe_4k"]')
     (here / "run.toml").write_text(text + "max_model_len = 8192\n")
     assert "6 rows of 2 conf" in ruler("eval", "--config", "run.toml", "--dry-run").stdout
+
+
+def test_the_environment_names_what_no_flag_names(release, here, monkeypatch):
+    monkeypatch.setenv("RULER_DATASET", str(release))
+    monkeypatch.setenv("RULER_MODEL", "org/mine")
+    flags = ("-c", "vt_4k", "-b", "oracle", "--limit", 1)
+    assert ruler("run", *flags, "-o", "runs/a").code == 0
+    assert json.loads((here / "runs/a/run.json").read_text())["model"] == "org/mine"
+    assert ruler("run", *flags, "-m", "other", "-o", "runs/b").code == 0
+    assert json.loads((here / "runs/b/run.json").read_text())["model"] == "other"
+    assert ruler("score", "runs/a").code == 0
+    done = ruler("decide", "runs/a", "--max-drop", 2, "-b", "oracle", "-o", "runs/c", "--dry-run")
+    assert (done.code, "To do: " in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize(

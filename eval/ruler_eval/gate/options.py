@@ -36,6 +36,7 @@ OF_RUN = OptionsOf(
     names=tuple(name for name in options_of(RunOptions) if name not in NOT_IN_DECIDE),
     panel="Model B, to run its rows",
     defaults={"out": "B", **dict.fromkeys(OF_MODEL_A, "A's")},
+    environment=False,  # which names a model for every run, and B has to be another one than A
 )
 
 

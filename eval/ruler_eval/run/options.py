@@ -71,6 +71,7 @@ class RunOptions:
             panel=MOST_USED,
             short="-d",
             metavar="RELEASE",
+            envvar="RULER_DATASET",
         ),
     ] = field(kw_only=False)
     configs: Annotated[
@@ -108,6 +109,7 @@ class RunOptions:
             "A folder, a name on the Hub, or the name under which a server knows the model.",
             panel=MOST_USED,
             short="-m",
+            envvar="RULER_MODEL",
         ),
     ] = ""
     mode: Annotated[
@@ -143,6 +145,7 @@ class RunOptions:
             panel=MOST_USED,
             parse=names_in,
             metavar="URL",
+            envvar="RULER_BASE_URL",
         ),
     ] = None
     concurrency: Annotated[
