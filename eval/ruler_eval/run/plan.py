@@ -199,7 +199,7 @@ def _check_server_options(options: RunOptions) -> None:
             raise RulerError(f"--omit takes {', '.join(names)}, not '{name}'.")
     if backend != "openai" and options.base_url:
         raise RulerError(
-            "--base-url is for --backend openai: leave one of them out (RULER_BASE_URL sets it too)."
+            "--base-url is for --backend openai: leave one of them out. RULER_BASE_URL sets it too."
         )
     if backend == "openai":
         for url in options.base_url or names_in(os.environ.get("OPENAI_BASE_URL", "")):
