@@ -28,11 +28,14 @@ from pathlib import Path
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
 from ruler_common.manifest import read_manifest
-from ruler_common.names import LENGTHS, parse_length
+from ruler_common.names import DEFAULT_TOKENIZER, LENGTHS, parse_length
 
 TABLE = Path(__file__).with_name("RELEASE.md")
 JOURNAL = Path(__file__).with_name("release.jsonl")
 FREEZE = Path(__file__).with_name("freeze.py")
+SHORT = ("2k",)
+"""Lengths below the default ones, of ruler with the default tokenizer, for models with a window of
+4k or 8k tokens. Some rows of qa_2 need more than 2k: the task is left out there."""
 BEYOND = ("256k", "512k", "1m")
 """Lengths above the default ones, of ruler."""
 LONG = ("tekken", "o200k_base", "qwen2.5", "llama3")
@@ -105,6 +108,7 @@ class Measured:
 def steps() -> list[Step]:
     """Return the steps of everything that is frozen: the short lengths of all tokenizers first."""
     listed = [Step("ruler", name, length) for length in LENGTHS["ruler"] for name in named()]
+    listed += [Step("ruler", DEFAULT_TOKENIZER, length) for length in SHORT]
     tokenizers = ("tekken", "o200k_base")
     listed += [Step("oneruler", name, n) for n in LENGTHS["oneruler"] for name in tokenizers]
     listed.sort(key=lambda step: parse_length(step.length, step.dataset))
@@ -175,7 +179,9 @@ def measure(step: Step, work: Path, workers: int) -> Measured:
     root = work / step.name
     resumed = root.exists()
     root.parent.mkdir(parents=True, exist_ok=True)
-    flags = ("--suite", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length)
+    flags = ["--suite", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length]
+    if step.length in SHORT:
+        flags.append("--skip-impossible")
     ruler = [sys.executable, "-m", "ruler_release"]
     build = run([*ruler, "build", str(root), *flags, "--workers", str(workers)])
     audit = run([sys.executable, FREEZE, root])
