@@ -254,17 +254,17 @@ def _counts(usage: Any, request: Request, is_empty: bool) -> dict[str, Any]:
     for name in ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"):
         cached = cached if cached is not None else count_of(field_of(usage, name))
     total = count_of(field_of(usage, "total_tokens"), 1)
+    reasoning = count_of(field_of(usage, "completion_tokens_details", "reasoning_tokens"), 1)
     if prompt is not None and cached:
-        written = count_of(field_of(usage, "cache_creation_input_tokens")) or 0
-        together = prompt + cached + written
+        together = prompt + cached + (count_of(field_of(usage, "cache_creation_input_tokens")) or 0)
+        generated = (completion or 0, (completion or 0) + (reasoning or 0))
         expected = request.prompt.counted_tokens
         if (
             cached > prompt
-            or (total is not None and total >= together + (completion or 0))
-            or (expected is not None and abs(together - expected) <= TOLERANCE)
+            or (expected and abs(together - expected) <= TOLERANCE < abs(prompt - expected))
+            or (total and total - together in generated and total - prompt not in generated)
         ):
             prompt = together
-    reasoning = count_of(field_of(usage, "completion_tokens_details", "reasoning_tokens"), 1)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": _with_reasoning(completion, reasoning, prompt, total, request),

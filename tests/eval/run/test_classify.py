@@ -266,6 +266,21 @@ def test_cached_tokens_that_are_reported_apart_are_a_part_of_the_prompt(usage):
     assert answer.prompt_tokens == 4000
 
 
+@pytest.mark.parametrize("total", [None, 4009, 4309])
+@pytest.mark.parametrize("counted", [None, 3990, 4000, 4040])
+@pytest.mark.parametrize("cached", [16, 51, 64, 200, 3990])
+def test_cached_tokens_that_are_a_part_of_the_prompt_are_not_counted_twice(cached, counted, total):
+    """llama.cpp finds the template's first tokens in its cache: 51 of 3,900."""
+    usage = {"prompt_tokens": 4000, "prompt_tokens_details": {"cached_tokens": cached}}
+    if total:  # 300 tokens of reasoning are counted apart in the second
+        usage |= {"total_tokens": total, "completion_tokens": 9}
+    if total == 4309:
+        usage["completion_tokens_details"] = {"reasoning_tokens": 300}
+    answer = outcome(completion(**usage), counted=counted)
+    assert isinstance(answer, Answer)
+    assert answer.prompt_tokens == 4000
+
+
 def test_a_shortened_prompt_with_cached_tokens_is_still_shortened():
     usage = {"prompt_tokens": 1500, "prompt_tokens_details": {"cached_tokens": 900}}
     assert outcome(completion(**usage), counted=4000).kind == "truncated"
