@@ -42,6 +42,7 @@ class Option:
     panel: str | None = None  # the heading above the flag in the help
     short: str | None = None  # such as "-o"
     flag: str | None = None  # the name of the flag, if it is not that of the field
+    other_name: str | None = None  # a second spelling of the flag, which the help does not show
     min: float | None = None
     max: float | None = None
     above: bool = False  # whether a number must be greater than `min`, not only equal to it

@@ -1,7 +1,7 @@
 """The Python API: one function for each main command, silent unless `progress` is set.
 
     import ruler_release as ruler
-    ruler.build("out", lengths="4k", samples=5, sources="embedded")
+    ruler.build("out", lengths="4k", rows=5, sources="embedded")
     ruler.run("out", configs="all_4k", backend="oracle", out="runs/oracle")
     results = ruler.score("runs/oracle")
 

@@ -65,9 +65,14 @@ class BuildOptions:
             repeatable=True,
         ),
     ] = "tekken"
-    samples: Annotated[
+    rows: Annotated[
         int | None,
-        Option("Rows per file. Default: 500, as in the papers; oneruler 50.", panel=WHAT, min=1),
+        Option(
+            "Rows per file. Default: 500, as in the papers; oneruler 50.",
+            panel=WHAT,
+            min=1,
+            other_name="samples",
+        ),
     ] = None
     seed: Annotated[
         int, Option("Seed of all random draws; published releases use 0.", panel=WHAT)

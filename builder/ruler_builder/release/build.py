@@ -124,7 +124,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
             raise RulerError(
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
-                f"ask for --samples {entry['rows']} or give a new folder."
+                f"ask for --rows {entry['rows']} or give a new folder."
             )
         else:
             existing.append(job)
@@ -148,7 +148,7 @@ def _file_jobs(
 ) -> list[FileJob]:
     """Return a job for each file, by tokenizer and then by language, the longest first."""
     dataset = suite.dataset
-    samples = FULL_ROWS[dataset] if options.samples is None else options.samples
+    rows = FULL_ROWS[dataset] if options.rows is None else options.rows
     lengths: set[int] = set()
     for name in several(options.lengths):
         for length in suite.lengths if name == "all" else (name,):
@@ -178,7 +178,7 @@ def _file_jobs(
                         continue
                     length = length_name(max_length, dataset)
                     config = Config(dataset, task, length, tokenizer=name, **pair._asdict())
-                    jobs.append(FileJob(config, tokenizer, samples))
+                    jobs.append(FileJob(config, tokenizer, rows))
     if not has_rows:
         raise RulerError(f"{', '.join(tasks)} has rows only at 0k: ask for --lengths 0k.")
     if not jobs:

@@ -180,7 +180,7 @@ def test_the_example_row_is_the_first_frozen_row_of_its_configuration(
         lengths=(length,),
         tasks=(task,),
         languages=("en",) if suite == "oneruler" else ("default",),
-        samples=1,
+        rows=1,
         mirror=mirror,
     )
     build(options)

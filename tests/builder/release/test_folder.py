@@ -47,7 +47,7 @@ def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(tmp_path, cach
     root = tmp_path / "ruler"
     refused = pytest.raises(RulerError, match=r"is running in '.*': wait until it ends")
     with locked_folder(root), refused:
-        build_embedded(root, lengths=("4k",), samples=1)
+        build_embedded(root, lengths=("4k",), rows=1)
     assert not root.exists()
 
 

@@ -130,7 +130,7 @@ def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
 def test_a_build_and_a_verification_drop_a_wrong_engine_and_count_again(
     tmp_path, monkeypatch, caplog, tekken
 ):
-    options = {"lengths": ("2k",), "tasks": ("niah_single_1", "qa_1"), "samples": 3}
+    options = {"lengths": ("2k",), "tasks": ("niah_single_1", "qa_1"), "rows": 3}
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
         build_embedded(tmp_path / "reference", **options)
