@@ -243,7 +243,7 @@ def _check_entry(
     expected = {
         "length": length,
         "max_length": config.max_length,
-        "evidence_alone": config.max_length == 0,
+        "control": config.max_length == 0,
         "config": config.name,
     }
     for name, value in expected.items():

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-# JSON names are fixed by format 1. For `own` and `given`, `most_rows` and `evidence_alone` the code
-# says custom, max_rows and evidence_only.
+# JSON names are fixed by format 1. For `own`, `given` and `most_rows` the code says custom and
+# max_rows.
 FORMAT_VERSION = 1  # of the manifest and the row schema; a reader refuses a newer one
 MANIFEST = "manifest.json"
 OWN_SUITE = "own"  # the suite in the manifest of a release with a custom suite
@@ -50,8 +50,8 @@ class FileEntry(TypedDict):
     bytes: int
     sha256: str
     rows_sha256: str  # a digest of the rows, which does not depend on the Parquet writer
-    # True at `0k`, where there is no haystack and no window: `max_length` and `fill` are 0
-    evidence_alone: NotRequired[bool]
+    # True for the control, `0k`, without a haystack and a window: `max_length` and `fill` are 0
+    control: NotRequired[bool]
 
 
 Variant = Literal["canonical", "embedded", "given"]

@@ -43,7 +43,7 @@ class BuildOptions:
     lengths: Annotated[
         Names,
         Option(
-            "Context lengths: 4k,128k,1m, 10000, 0k (the evidence without a haystack), or all, "
+            "Context lengths: 4k,128k,1m, 10000, 0k (the control: evidence only), or all, "
             "which asks for confirmation.",
             panel=WHAT,
             parse=names_in,

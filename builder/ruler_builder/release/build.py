@@ -50,7 +50,7 @@ from ruler_builder.tokens.tokenizers import is_same_tokenizer, named, split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import MANIFEST, Manifest, manifest_text, read_manifest
-from ruler_common.names import EVIDENCE_ALONE, Config, length_name, parse_length
+from ruler_common.names import CONTROL_LENGTH, Config, length_name, parse_length
 from ruler_common.options import paths, several
 from ruler_common.rows import FULL_ROWS
 from ruler_common.text import tokens_bar
@@ -259,7 +259,7 @@ def _refuse_two_kinds(root: Path, lengths: set[str]) -> None:
     A mean over both would mean nothing, and `4000` next to `4k` would be read as the same length.
     """
     kinds: dict[bool, str] = {}
-    for length in sorted(lengths - {EVIDENCE_ALONE}):
+    for length in sorted(lengths - {CONTROL_LENGTH}):
         kinds[length.isdigit()] = length
     if len(kinds) > 1:
         raise RulerError(

@@ -220,9 +220,9 @@ class FileRows:
             "rows": len(lengths),
             "most_rows": task.max_rows,
             "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
-            "fill": 0.0 if task.evidence_only else mean / (config.max_length - task.key.reserve),
+            "fill": 0.0 if task.is_control else mean / (config.max_length - task.key.reserve),
             "unit": max(self._next_unit_tokens, default=0),
-            "exhausted": 0 if task.evidence_only else len(lengths) - len(self._next_unit_tokens),
+            "exhausted": 0 if task.is_control else len(lengths) - len(self._next_unit_tokens),
             "repeats": max(self._repeats),
             "counted_by": task.counter.counted_by,
             "bytes": 0,
@@ -231,8 +231,8 @@ class FileRows:
         }
         if any(self._repeats):
             entry["row_repeats"] = self._repeats
-        if task.evidence_only:
-            entry["evidence_alone"] = True
+        if task.is_control:
+            entry["control"] = True
         return entry
 
 

@@ -115,7 +115,7 @@ class NewRow(NamedTuple):
     columns: Row
     next_unit_tokens: int | None
     """Tokens of the haystack's next unit, which did not fit; None if the row holds the whole of a
-    finite haystack, and at `0k`, which has no haystack."""
+    finite haystack, and in the control, which has no haystack."""
     repeats: int
     """How many times a finite haystack starts over."""
 
@@ -147,14 +147,12 @@ class Task(ABC, Generic[P]):
         self.templates = templates
         self.counted_sources = counted_sources
         self.counter = counted_sources.counter
-        self.evidence_only = key.max_length == 0
-        """Whether rows hold their evidence and no haystack: the control at `0k`."""
-        self.fills = not self.evidence_only
+        self.is_control = key.max_length == 0
+        """Whether rows are of the control, `0k`: their evidence and no haystack."""
+        self.fills = not self.is_control
         """Whether rows have as much haystack as fits, or the least that they can have."""
         self.budget = (
-            _NO_WINDOW
-            if self.evidence_only
-            else key.max_length - key.reserve - params.max_new_tokens
+            _NO_WINDOW if self.is_control else key.max_length - key.reserve - params.max_new_tokens
         )
         """Tokens that `input` and `answer_prefix` may take together."""
         self.prepare()

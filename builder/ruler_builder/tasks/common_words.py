@@ -192,7 +192,7 @@ class NumberedWords(Task[P]):
     def prepare(self) -> None:
         """Count the numbers of the list; subclasses bring the words."""
         self.times = self.params.counts(self.key.max_length)
-        min_items = self.params.num_cw * sum(self.times)  # at `0k`
+        min_items = self.params.num_cw * sum(self.times)  # in the control
         self._labels = self.counted_sources.labels(
             self.key.max_length // MIN_ITEM_TOKENS + 1000 + min_items
         )
@@ -232,7 +232,7 @@ class NumberedWords(Task[P]):
         def step(units: int, more_tokens: int) -> int:
             return units + more_tokens // (_ITEM_TOKENS * self.times.uncommon)
 
-        min_units = num if self.evidence_only else 0  # as many other words as common ones
+        min_units = num if self.is_control else 0  # as many other words as common ones
         fitted = self.fit_counted(draft, "1. word", text, step, len(uncommon), min_units)
         outputs = self.words.texts[common].tolist()
         return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens)

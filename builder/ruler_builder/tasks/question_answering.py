@@ -130,7 +130,7 @@ class QuestionAnswering(Task[QaParams]):
             prompt.context_start = prompt.context_end = prompt.length
             prompt.add(frame.tail + frame.prefix)
             return self.finish(index, prompt, frame, self.references(index), None)
-        if self.evidence_only:
+        if self.is_control:
             prompt = self._draft(index, required, frame)
             return self.finish(index, prompt, frame, self.references(index), None)
         ends = self._ends(frame)
@@ -160,10 +160,11 @@ class QuestionAnswering(Task[QaParams]):
     def _required(self, question: Question) -> list[int]:
         """Return the documents that every prompt of a question has, the gold ones first.
 
-        HotpotQA has ten documents for each question, and all of them are required, except at `0k`.
+        HotpotQA has ten documents for each question: all of them are required, except in the
+        control.
         """
         required = list(question.gold)
-        if self._corpus.related_required and not self.evidence_only:
+        if self._corpus.related_required and not self.is_control:
             required += question.related
         return required
 

@@ -176,7 +176,7 @@ class Suite:
         return make(key, self.params[key.task], self.families[family], counted_sources)
 
     def has(self, task: str, max_length: int) -> bool:
-        """Whether a task has rows at a length: one without documents has them only at `0k`."""
+        """Whether a task has rows at a length: one without documents has only a control."""
         return max_length == 0 or not getattr(self.params[task], "no_documents", False)
 
     def described(self) -> dict[str, dict[str, Any]]:

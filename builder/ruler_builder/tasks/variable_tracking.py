@@ -176,7 +176,7 @@ class VariableTracking(Task[ChainParams]):
             prompt = PromptBuilder(self.counter).add(examples).add(frame.head)
             return self._lay(prompt, units, chains, frame.tail + frame.prefix)
 
-        min_units = 0 if self.evidence_only else self._min_units
+        min_units = 0 if self.is_control else self._min_units
         fitted = self.fit(draft, self._haystack.step, self._haystack.max_units, min_units)
         repeats = self._haystack.repeats(fitted.units)
         return self.finish(

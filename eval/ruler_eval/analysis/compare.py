@@ -47,7 +47,7 @@ from ruler_eval.score.results import (
     Results,
     answered_rows,
     documents_of,
-    is_alone,
+    is_control,
     rows_of,
     warnings_of,
 )
@@ -293,13 +293,13 @@ def joint_verdict(mean: Verdict, tasks: Verdict) -> Verdict:
 
 
 def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the configurations of each length, and those of the mean over all, without 0k."""
+    """Return the configurations of each length, and of the mean over all but the control."""
     lengths: dict[str, list[str]] = {}
     counted = []
     for name in names:
         cell = results["configurations"][name]
         lengths.setdefault(cell["length"], []).append(name)
-        if not is_alone(cell):
+        if not is_control(cell):
             counted.append(name)
     return lengths, counted or [*names]
 

@@ -44,7 +44,7 @@ KINDS: Mapping[str, str] = {
     "incomplete": "some of the references, and no distractor",
     "refused": "the answer says that there is none, or declines to answer",
     "another language": "words in another script, or another language's word for none",
-    "from memory": "the same answer as the model's own without documents (at 0k)",
+    "from memory": "the same answer as to the control, without documents",
     "repeats the prompt": "at least 40 consecutive characters of the context; or of the "
     "instruction, if the answer has no wrong words",
     "wrong words": "numbers, names or words of the right form, none of them right",
@@ -119,7 +119,7 @@ def error_of(
 
     Args:
         scored: the answer; its row has COLUMNS, as far as they are known, and the model's own
-            answer at 0k as `memory`.
+            answer to the control as `memory`.
         task: the task whose scoring rule applies.
         language: the language of the instruction in ONERULER; None in RULER.
         strict: whether an answer must be strictly right.
@@ -356,7 +356,8 @@ def answers_from_memory(
     """Return a run's own answers, given without documents, to the questions of configurations.
 
     By configuration and row index, as `answers` are. RULER (section 5) calls wrong answers that
-    repeat these hallucinations. A suite's tasks with `no_documents` ask the same questions at `0k`.
+    repeat these hallucinations. A suite's tasks with `no_documents` ask the same
+    questions in the control.
     """
     memories: dict[str, dict[int, str]] = {}  # by data set of the questions
     datasets: dict[str, str] = {}  # by configuration with documents

@@ -41,7 +41,7 @@ The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if
                               references), "none"
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
-      relative_to_0k          the score in percent of the same task's at 0k, if it was scored
+      percent_of_control      the score in percent of the task's control (0k), if it was scored
       repeats, pass_at        if there are several samples of a row, whose mean is the row's score:
                               their number, and {"k": {score, interval}}: the share of rows that at
                               least one of k samples gets right (unbiased; intervals by row)
@@ -88,7 +88,7 @@ from ruler_common.files import (
 )
 from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
-from ruler_common.names import EVIDENCE_ALONE
+from ruler_common.names import CONTROL_LENGTH
 from ruler_eval.score.own_run import RunFacts
 from ruler_score.split_reasoning import ReasoningState
 
@@ -212,7 +212,7 @@ class Cell(TypedDict):
     dropped: NotRequired[int]
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
-    relative_to_0k: NotRequired[float]
+    percent_of_control: NotRequired[float]
     repeats: NotRequired[int]
     pass_at: NotRequired[dict[str, Mean]]
     documents: NotRequired[int]
@@ -324,7 +324,7 @@ class LengthMean(TypedDict):
     interval: Interval | None
     tasks: int
     lacking: list[str]
-    relative_to_0k: NotRequired[float]
+    percent_of_control: NotRequired[float]
 
 
 class LengthLoss(TypedDict):
@@ -369,9 +369,9 @@ Summary = dict[str, dict[str, dict[str, GroupSummary]]]
 """Aggregates by tokenizer, languages and group."""
 
 
-def is_alone(cell: Cell) -> bool:
+def is_control(cell: Cell) -> bool:
     """Return whether a cell is of the control `0k`: rows that are only their evidence."""
-    return cell["length"] == EVIDENCE_ALONE
+    return cell["length"] == CONTROL_LENGTH
 
 
 class RulesUsed(TypedDict):

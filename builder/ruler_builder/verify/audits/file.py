@@ -72,7 +72,7 @@ class FileAudit:
             yield f"length is {row['length']}, counted {counted}"
         if row["max_new_tokens"] != params.max_new_tokens:
             yield f"max_new_tokens is {row['max_new_tokens']}, not {params.max_new_tokens}"
-        if not inputs.evidence_only and inputs.remaining_tokens(row) < 0:
+        if not inputs.is_control and inputs.remaining_tokens(row) < 0:
             yield f"the row is {-inputs.remaining_tokens(row)} tokens over its window"
         yield from self._check_positions(row)
         outputs = row["outputs"]
@@ -111,11 +111,11 @@ class FileAudit:
             self.problems.append((row["index"], "its index occurs twice"))
         asked = json.dumps([row["question"], row["outputs"]], ensure_ascii=False)
         self.asked[row["index"]] = _digest(asked)
-        if not (self.inputs.params.from_corpus and self.inputs.evidence_only):
+        if not (self.inputs.params.from_corpus and self.inputs.is_control):
             first = self._index_of_input.setdefault(_digest(row["input"]), row["index"])
             if first != row["index"]:
                 self.problems.append((row["index"], f"the row is row {first} again"))
-        if not self.inputs.evidence_only and self.inputs.remaining_tokens(row) >= self._unit:
+        if not self.inputs.is_control and self.inputs.remaining_tokens(row) >= self._unit:
             self._not_full += 1
         start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
         if row["evidence"]:
@@ -139,7 +139,7 @@ class FileAudit:
                 f"{self._not_full} rows have room for a further unit of {self._unit} tokens, and "
                 f"the manifest says that {self.inputs.entry['exhausted']} use up a text or list"
             )
-        if self.inputs.evidence_only or not self._depths:
+        if self.inputs.is_control or not self._depths:
             return
         # The first term is for depths in 40 steps, the second for positions in steps of a whole
         # document, the third for chance.
