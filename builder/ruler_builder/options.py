@@ -13,7 +13,7 @@ from typing import Annotated
 from ruler_common.errors import RulerError
 from ruler_common.options import Names, Option, Place, check_options, names_in
 
-ENGINES = ("processes", "ray")
+POOLS = ("processes", "ray")
 # The panels in which `ruler build --help` shows the options.
 WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
 SUITES = Path(__file__).parent / "suites"
@@ -133,7 +133,7 @@ class BuildOptions:
             repeatable=True,
         ),
     ] = ()
-    engine: Annotated[str, Option("Where workers run.", panel=HOW, choices=ENGINES)] = "processes"
+    pool: Annotated[str, Option("Where workers run.", panel=HOW, choices=POOLS)] = "processes"
     address: Annotated[
         str | None,
         Option(
@@ -147,8 +147,8 @@ class BuildOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.address and self.engine != "ray":
-            raise RulerError("--address names a Ray cluster: add --engine ray.")
+        if self.address and self.pool != "ray":
+            raise RulerError("--address names a Ray cluster: add --pool ray.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -320,7 +320,7 @@ def _make_files(
     choice = parse_sources_option(several(options.sources), plan.custom_sources)
     builder = FileBuilder(plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
     workers = options.workers or processes_for(plan.tokens)
-    if options.engine == "ray":
+    if options.pool == "ray":
         pool = ray_pool(builder, workers, options.address)
     else:
         pool = process_pool(builder, workers)

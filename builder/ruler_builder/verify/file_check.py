@@ -31,7 +31,7 @@ from ruler_builder.tasks.registry import read_params, sources_of, suite_in
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.language_folders import language_folders
 from ruler_builder.text.sources import Sources, choice_from_manifest
-from ruler_builder.tokens.counting import TokenCounter, with_engine
+from ruler_builder.tokens.counting import TokenCounter, with_gigatoken
 from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
 from ruler_builder.verify.audits.families import AUDITS
 from ruler_builder.verify.audits.file import WHOLE_FILE, FileAudit
@@ -321,7 +321,7 @@ class FileChecker:
             canary=self.manifest["canary"],
             reserve=self.manifest["reserve"],
             count=counter.count,
-            fast_count=with_engine(counter).count,
+            fast_count=with_gigatoken(counter).count,
         )
         return FileAudit(inputs, AUDITS[described["family"]])
 

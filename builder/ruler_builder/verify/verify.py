@@ -211,7 +211,7 @@ MAY_DIFFER = (
     "builder_version",
     "tokenizers.*.version",
     "tokenizers.*.backend_version",
-    "files.*.counted_by",  # which engine counted; the numbers are the same with either
+    "files.*.counted_by",  # which library counted; the numbers are the same with either
 )
 """The fields of a manifest that may differ from a rebuilt one. `*` is any name."""
 MAY_DIFFER_IF_CUSTOM = ("spec", "title", "commit", "sha256", "backend_sha256")

@@ -132,9 +132,9 @@ def test_another_length_extends_a_release_and_changes_none_of_its_files(release,
         ({"mirror": "no-such-mirror"}, "'no-such-mirror' is not a folder"),
         ({"rows": 7, "lengths": ("4k", "8k")}, "ask for --rows 20"),
         (LONGER | {"sources": (), "tasks": ("niah_single_2",)}, "another 'essays' among its sou"),
-        ({"engine": "rayy"}, "Did you mean 'ray'"),
-        ({"address": "auto"}, "add --engine ray"),
-        (LONGER | {"engine": "ray"}, r"pip install 'ray>="),
+        ({"pool": "rayy"}, "Did you mean 'ray'"),
+        ({"address": "auto"}, "add --pool ray"),
+        (LONGER | {"pool": "ray"}, r"pip install 'ray>="),
     ],
 )
 def test_different_settings_are_not_mixed_in_one_release(

@@ -316,7 +316,7 @@ def test_versions_of_builder_and_libraries_may_differ(root):
     manifest = manifest_of(root)
     manifest["builder_version"] = "0.1.0"
     manifest["tokenizers"]["tekken"]["version"] = "0.0.1"
-    manifest["files"][VT]["counted_by"] = "another engine 1.0"
+    manifest["files"][VT]["counted_by"] = "another library 1.0"
     planting.write_manifest(root, manifest)
     assert verify(root).proved
 

@@ -42,7 +42,7 @@ class AuditInputs:
     reserve: int
     # Tokens of a text by the tokenizer's own library.
     count: Callable[[str], int]
-    # The same by the faster engine, if it is installed: one row in 100 is counted by both.
+    # The same by gigatoken, if it is installed: one row in 100 is counted by both.
     fast_count: Callable[[str], int]
 
     @property
