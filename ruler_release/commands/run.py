@@ -144,7 +144,7 @@ def next_step(summary: RunSummary, folder: Place) -> str:
         return f"Next, run the failed rows again: {retry}"
     if set(summary.total) == {"does_not_fit"}:
         return (
-            "Next: run shorter rows; no row fits the model's context length. If that length is "
+            "Next: run shorter rows; no row fits the model's context window. If that window is "
             "wrong, set it with --max-model-len."
         )
     if summary.missing and summary.shard is None:  # batch files without answers

@@ -117,7 +117,7 @@ def open_engine(
             backend=backend,
             prompter=prompter,
             provider=backend.provider if isinstance(backend, Server) else None,
-            window=backend.limit,
+            window=backend.context_window,
             mode=mode,
             counts="exact" if _counts(prompter, backend) else "unchecked",
             has_bos=prompter is not None and _has_bos(prompter),

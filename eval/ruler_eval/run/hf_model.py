@@ -66,7 +66,8 @@ class Transformers(Backend):
             self.model = self.model.to("cuda")
         self.model.eval()
         config = self.model.config.get_text_config()
-        self.limit = options.max_model_len or getattr(config, "max_position_embeddings", None)
+        positions = getattr(config, "max_position_embeddings", None)
+        self.context_window = options.max_model_len or positions
 
     def generation_config(self) -> Mapping[str, Any]:
         """Return the model's default sampling settings; empty if it decodes greedily."""

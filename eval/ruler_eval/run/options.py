@@ -229,7 +229,7 @@ class RunOptions:
     ] = None
     max_model_len: Annotated[
         int | None,
-        Option("The model's context length, if it cannot be determined.", panel=MODEL, min=1),
+        Option("The model's context window, if it cannot be determined.", panel=MODEL, min=1),
     ] = None
     engine_args: Annotated[
         Mapping[str, Any],
