@@ -34,7 +34,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pyarrow.parquet as pq
 
 from ruler_builder.pinned import Store
-from ruler_builder.release.folder import rows_of
+from ruler_builder.release.folder import rows_in
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from tests.in_process import ruler_command
@@ -93,7 +93,7 @@ def tokenize(root: Path, tokenizer: str, every: int) -> float:
     counter, seconds = load_counter(tokenizer, Store()), 0.0
     for path in read_manifest(root)["files"]:
         texts = [
-            row["input"] + row["answer_prefix"] for row in rows_of(pq.ParquetFile(root / path))
+            row["input"] + row["answer_prefix"] for row in rows_in(pq.ParquetFile(root / path))
         ]
         started = time.process_time()
         for text in texts[::every]:

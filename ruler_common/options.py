@@ -29,7 +29,7 @@ from ruler_common.names import check_name
 
 Place = str | Path
 """A file or a folder."""
-Names = str | Iterable[str]
+NameOrNames = str | Iterable[str]
 """A name, or several names."""
 Options = TypeVar("Options")
 
@@ -158,7 +158,7 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\s,]+", text))
 
 
-def several(names: Names | None) -> tuple[str, ...]:
+def several(names: NameOrNames | None) -> tuple[str, ...]:
     """Return a tuple of names from a single name, several names, or None."""
     if isinstance(names, str):
         return (names,)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_common.errors import RulerError
-from ruler_common.options import Names, Option, Place, check_options, names_in
+from ruler_common.options import NameOrNames, Option, Place, check_options, names_in
 
 POOLS = ("processes", "ray")
 # The panels in which `ruler build --help` shows the options.
@@ -41,7 +41,7 @@ class BuildOptions:
         ),
     ] = "ruler"
     lengths: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "Context lengths: 4k,128k,1m, 10000, 0k (the control: evidence only), or all, "
             "which asks for confirmation.",
@@ -51,13 +51,13 @@ class BuildOptions:
         ),
     ] = "all"
     tasks: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "Tasks or groups; `default` is every task.", panel=WHAT, parse=names_in, metavar="NAMES"
         ),
     ] = "default"
     tokenizers: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "A name, NAME=hf:ORG/NAME[@REVISION], NAME=FOLDER or NAME=FILE.gguf; repeatable.",
             panel=WHAT,
@@ -86,7 +86,7 @@ class BuildOptions:
     ] = False
 
     languages: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "pl, en-ko (text in English, instruction in Korean), all, or default: all 26, and the "
             "six pairs of en, ko and pl.",
@@ -126,7 +126,7 @@ class BuildOptions:
         Option("Folder that holds the sources; searched first.", panel=HOW, envvar="RULER_MIRROR"),
     ] = None
     sources: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "embedded (the project's small texts), or NAME=embedded; repeatable.",
             panel=HOW,
@@ -173,7 +173,7 @@ class VerifyOptions:
         Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR"),
     ] = None
     tokenizers: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "Where a custom tokenizer is now: NAME=FOLDER or NAME=FILE.gguf; repeatable.",
             flag="--tokenizer",

@@ -46,7 +46,7 @@ from ruler_common.names import (
     SPLIT,
     languages_of,
 )
-from ruler_common.rows import COLUMNS
+from ruler_common.rows import COLUMN_TYPES
 from ruler_common.text import markdown_text, printable
 
 KINDS = ("niah", "cwe", "book", "words")
@@ -121,7 +121,7 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
         "title_of_rows": "custom rows" if facts.why_custom else "frozen",
         "frozen_sentence": frozen_sentence(manifest),
         "default_tokenizer": DEFAULT_TOKENIZER,
-        "columns": COLUMNS,
+        "columns": COLUMN_TYPES,
         "descriptions": descriptions(),
         "rows": rows,
         "bytes": sum(entry["bytes"] for entry in entries),

@@ -43,7 +43,7 @@ from ruler_common.manifest import (
     parse_manifest,
 )
 from ruler_common.names import LANGUAGES, Config, check_release_names, parse_length
-from ruler_common.rows import COLUMNS, Row, arrow_schema, canary_of, record_batch
+from ruler_common.rows import COLUMN_TYPES, Row, arrow_schema, canary_of, record_batch
 
 BUILD_FOLDER = ".build"  # of a build that has not finished
 STAGING = ".fetch"  # of a download that has not finished
@@ -99,14 +99,14 @@ def digest_row(digest: hashlib._Hash, row: Mapping[str, Any]) -> None:
     Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
     the digest of those that were written.
     """
-    rest = {name: row[name] for name in COLUMNS}
+    rest = {name: row[name] for name in COLUMN_TYPES}
     start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
     rest["evidence"] = [{**s, "depth": (s["start"] - start) / width} for s in row["evidence"]]
     digest.update(rest.pop("input").encode())
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def rows_of(file: pq.ParquetFile) -> Iterator[Row]:
+def rows_in(file: pq.ParquetFile) -> Iterator[Row]:
     """Yield the rows of a file, with one row group in memory.
 
     Rows are converted one at a time: as Python objects they take twice the memory of their group.

@@ -354,8 +354,8 @@ def _placeholders(template: str) -> list[str]:
     except ValueError as error:
         raise RulerError(f"The template {template!r} is malformed: {error}.") from None
     placeholders = []
-    for _, name, form, conversion in parts:
+    for _, name, spec, conversion in parts:
         if name is not None:
-            form = f":{form}" if form else ""
-            placeholders.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{form}}}")
+            spec = f":{spec}" if spec else ""
+            placeholders.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{spec}}}")
     return placeholders

@@ -46,9 +46,9 @@ from ruler_eval.score.results import (
     Interval,
     Results,
     answered_rows,
+    describe_rows,
     documents_of,
     is_control,
-    rows_of,
     warnings_of,
 )
 
@@ -318,7 +318,7 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
         "model": results["model"],
         "mode": results["mode"],
         "partial": results["partial"],
-        "rows": rows_of(results),
+        "rows": describe_rows(results),
         "warnings": warnings_of(results),
         "whole": answered == total,
         "counts": counts,

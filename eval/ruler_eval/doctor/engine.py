@@ -23,7 +23,7 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.run.backend import Backend
 from ruler_eval.run.chat_template import LostText
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import COLUMNS
+from ruler_eval.run.plan import PROMPT_COLUMNS
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.providers import Provider
 from ruler_eval.run.server import Server
@@ -195,7 +195,7 @@ def check_rows_fit(
     for config, index in plan.keys:
         first.setdefault(config, index)
     for config, index in first.items():
-        (row,) = release.some_rows(config, COLUMNS, [index])
+        (row,) = release.some_rows(config, PROMPT_COLUMNS, [index])
         prompt = engine.prompter(config, row)
         tokens, how = engine.backend.count(prompt), "tokens"
         if tokens is None:

@@ -34,7 +34,7 @@ from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
-COLUMNS = ("index", "outputs", "none_word")
+REFERENCE_COLUMNS = ("index", "outputs", "none_word")
 """The columns that a row's score depends on."""
 
 
@@ -105,7 +105,7 @@ class RunInWaves:
         self._configs = {}
         self._tasks = {}
         for name in configs:
-            self._rows[name] = {row["index"]: row for row in release.rows(name, COLUMNS)}
+            self._rows[name] = {row["index"]: row for row in release.rows(name, REFERENCE_COLUMNS)}
             self._configs[name] = config = release.parse(name)
             self._tasks[name] = scoring_task(config.task, release.dataset, release)
         if base is not None:

@@ -37,7 +37,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run import guard
 from ruler_eval.run.backend import UNKNOWN, EngineDied
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import COLUMNS
+from ruler_eval.run.plan import PROMPT_COLUMNS
 from ruler_eval.run.prompts import TokenIds, load_model_tokenizer
 from ruler_eval.run.reasoning import has_special_marks
 from ruler_eval.run.sampling import read_generation_config
@@ -431,7 +431,7 @@ def needed_context(
     needed = 0
     for config, file in files.items():
         if 2 * file["max_length"] >= longest:
-            (row,) = release.some_rows(config, COLUMNS, [0])
+            (row,) = release.some_rows(config, PROMPT_COLUMNS, [0])
             count = len(token_ids(row["input"] + row["answer_prefix"], special_tokens=False))
             count = max(count, row["length"] - row["max_new_tokens"])
             needed = max(needed, count + row["max_new_tokens"])

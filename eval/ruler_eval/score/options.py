@@ -57,7 +57,7 @@ class PredictionOptions:
     columns: Annotated[
         str | None,
         Option(
-            "Which column holds what, in files of no known form.",
+            "Which column holds what, in files of no known format.",
             panel=FILES,
             metavar="prediction=generation,index=id",
         ),

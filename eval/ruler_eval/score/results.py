@@ -219,7 +219,7 @@ class Cell(TypedDict):
     design_effect: NotRequired[float]
 
 
-def rows_of(results: Results) -> str:
+def describe_rows(results: Results) -> str:
     """Return which rows were scored, and how many: "frozen rows 1.0.0, 20 of 500 rows"."""
     data = results["dataset"]
     answered = asked = available = 0
