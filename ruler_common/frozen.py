@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from ruler_common.files import read_toml
-from ruler_common.manifest import OWN_SUITE, Manifest, is_standard
+from ruler_common.manifest import CUSTOM_SUITE, Manifest, is_standard
 from ruler_common.names import LANGUAGES
 from ruler_common.text import number_of
 
@@ -70,8 +70,8 @@ def custom_files(manifest: Manifest, lock: FrozenRows) -> dict[str, list[str]]:
     has changed, or the lock does not list the configuration.
     """
     if not is_standard(manifest):
-        suite = manifest.get("suite", OWN_SUITE)
-        is_custom = suite in (OWN_SUITE, manifest["dataset"])
+        suite = manifest.get("suite", CUSTOM_SUITE)
+        is_custom = suite in (CUSTOM_SUITE, manifest["dataset"])
         reason = "a custom suite" if is_custom else f"suite {suite}"
         return {path: [reason] for path in manifest["files"]}
     digests = lock.rows.get(manifest["dataset"], {})

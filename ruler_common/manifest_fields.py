@@ -10,11 +10,9 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-# JSON names are fixed by format 1. For `own`, `given` and `most_rows` the code says custom and
-# max_rows.
 FORMAT_VERSION = 1  # of the manifest and the row schema; a reader refuses a newer one
 MANIFEST = "manifest.json"
-OWN_SUITE = "own"  # the suite in the manifest of a release with a custom suite
+CUSTOM_SUITE = "custom"  # the suite in the manifest of a release with a custom suite
 
 
 class TokenFigures(TypedDict):
@@ -36,7 +34,8 @@ class FileEntry(TypedDict):
     language: str
     instruction_language: str
     rows: int
-    # The number of rows that can be built (questions of a corpus); None if there is no limit
+    # The number of rows that can be built (questions of a corpus), `max_rows` in code; None if any
+    # number can
     most_rows: int | None
     tokens: TokenFigures
     fill: float  # mean `length` as a share of `max_length` - reserve
@@ -54,7 +53,7 @@ class FileEntry(TypedDict):
     control: NotRequired[bool]
 
 
-Variant = Literal["canonical", "embedded", "given"]
+Variant = Literal["canonical", "embedded", "custom"]
 """The published file, the project's text in its place, or a file of a custom language."""
 
 
@@ -125,7 +124,7 @@ class Manifest(TypedDict):
     builder_version: str  # of the build that added the last files
     seed: int
     reserve: int
-    # The name of one of the builder's suites, such as the dataset's, or OWN_SUITE
+    # The name of one of the builder's suites, such as the dataset's, or CUSTOM_SUITE
     suite: NotRequired[str]
     families: dict[str, dict[str, Any]]  # the wording of each task family in the suite
     tasks: dict[str, dict[str, Any]]  # each task's family and parameters

@@ -35,8 +35,8 @@ from ruler_builder.text import corpora
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder, temporary_beside, write_whole
 from ruler_common.manifest import (
+    CUSTOM_SUITE,
     FORMAT_VERSION,
-    OWN_SUITE,
     FileEntry,
     Manifest,
     manifest_text,
@@ -135,7 +135,7 @@ _DESCRIPTION = {
 }
 
 
-def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> Manifest:
+def new_manifest(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> Manifest:
     """Return a manifest without files, sources, tokenizers and languages.
 
     Its word lists are those that rows of up to `max_length` tokens need.
@@ -198,7 +198,7 @@ def join_manifests(
         for name, tasks in added["groups"].items():
             joined["groups"][name] = list(dict.fromkeys([*joined["groups"].get(name, ()), *tasks]))
         if joined.get("suite") != added.get("suite"):
-            joined["suite"] = OWN_SUITE
+            joined["suite"] = CUSTOM_SUITE
         joined["builder_version"] = added["builder_version"]
         joined["files"] |= added["files"]
     manifest = with_files(cast(Manifest, joined), joined["files"])

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from ruler_builder.pinned import Store
 from ruler_builder.release.folder import (
-    new_settings,
+    new_manifest,
     with_files,
     write_finished,
     write_rows,
@@ -76,7 +76,7 @@ class CheckedJob(NamedTuple):
     """A job that was checked before any work."""
 
     job: FileJob  # with the number of rows that can be made
-    settings: Manifest  # the manifest of the file, without the file
+    manifest: Manifest  # of the file, without the file
     impossible: str  # why the file cannot be built; "" if it can
 
 
@@ -136,13 +136,13 @@ class FileBuilder:
             task.check(rows.count)
         except Impossible as error:
             impossible = str(error)
-        settings = new_settings(self.suite, self.seed, self.reserve, config.max_length)
+        manifest = new_manifest(self.suite, self.seed, self.reserve, config.max_length)
         for language in task.languages:
-            settings["languages"][language.code] = language.entry
-        for name in sources_of(settings, config):
-            settings["sources"][name] = self._counted_sources.sources.entry(name)
-        settings["tokenizers"][config.tokenizer] = task.counter.about
-        return CheckedJob(job._replace(rows=rows.count), settings, impossible)
+            manifest["languages"][language.code] = language.entry
+        for name in sources_of(manifest, config):
+            manifest["sources"][name] = self._counted_sources.sources.entry(name)
+        manifest["tokenizers"][config.tokenizer] = task.counter.about
+        return CheckedJob(job._replace(rows=rows.count), manifest, impossible)
 
     def build(self, checked: CheckedJob) -> Manifest:
         """Write the job's file, then its manifest, which is returned.
@@ -155,7 +155,7 @@ class FileBuilder:
         except CountsDiffer as error:
             log.warning("%s", error)
             entry = self._write_file(job._replace(fast=False))
-        manifest = with_files(checked.settings, {job.config.path: entry})
+        manifest = with_files(checked.manifest, {job.config.path: entry})
         write_finished(self.root, manifest)
         return manifest
 

@@ -42,7 +42,7 @@ from ruler_builder.release.folder import (
     is_of_system,
     is_unfinished,
     join_manifests,
-    new_settings,
+    new_manifest,
     with_files,
 )
 from ruler_builder.release.worker import process_pool, processes_for
@@ -259,7 +259,7 @@ def rebuilt_manifest(
     if manifest["words"].keys() >= corpora.digests(extended=True).keys():
         longest = 1 << 20  # the release, or the one that this is a part of, has longer rows
     suite = suite_in(manifest)
-    parts = [new_settings(suite, manifest["seed"], manifest["reserve"], longest)]
+    parts = [new_manifest(suite, manifest["seed"], manifest["reserve"], longest)]
     others: dict[str, FileEntry] = {}
     for path, entry in manifest["files"].items():
         built_again = reports[path].rebuilt

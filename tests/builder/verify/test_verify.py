@@ -362,7 +362,7 @@ def test_a_release_with_another_seed_than_its_manifest_is_named(tmp_path):
     ],
 )
 def test_an_unknown_task_is_refused_in_one_sentence(root, change):
-    manifest = {**manifest_of(root), "suite": "own"}
+    manifest = {**manifest_of(root), "suite": "custom"}
     change(manifest)
     (root / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     for flags in ((), ("--audit",)):
