@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from ruler_builder.tasks.draws import Draw
+from ruler_builder.tasks.draws import Draws
 from ruler_builder.tasks.templates import Frame
 from ruler_builder.text.counted import CountedSources
 from ruler_builder.text.languages import Language
@@ -92,19 +92,19 @@ class TaskKey:
     language: str = "en"
     instruction_language: str = "en"
 
-    def draw_asked(self, index: int, same_as: str | None = None) -> Draw:
+    def question_draws(self, index: int, same_as: str | None = None) -> Draws:
         """Return the draws of what is asked: the same at every length, language and tokenizer.
 
         `same_as` names another task that asks the same.
         """
-        return Draw(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
+        return Draws(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
 
-    def draw_filling(self, *key: str | int) -> Draw:
+    def filling_draws(self, *key: str | int) -> Draws:
         """Return the draws of the haystack: the same under every tokenizer.
 
         It differs between lengths and between languages.
         """
-        return Draw(
+        return Draws(
             DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
         )
 

@@ -181,14 +181,14 @@ class QuestionAnswering(Task[QaParams]):
         corpus_size = len(self._documents.texts)
         limit = self.params.documents - len(required) if self.params.documents else None
         for repeats in count():
-            draw = self.key.draw_filling(index, "documents", repeats)
+            draws = self.key.filling_draws(index, "documents", repeats)
             if repeats == 0:
                 rest = all_but(corpus_size, [*required, *related])
-                pools = [draw.shuffled(related), draw.shuffled(rest)]
+                pools = [draws.shuffled(related), draws.shuffled(rest)]
             else:
                 related = np.array(question.related, dtype=int)
                 rest = all_but(corpus_size, [*question.gold, *related])
-                pools = [draw.shuffled(np.concatenate([related, rest]))]
+                pools = [draws.shuffled(np.concatenate([related, rest]))]
             for pool in pools:
                 yield pool[:limit], repeats
                 if limit is not None:
@@ -229,8 +229,8 @@ class QuestionAnswering(Task[QaParams]):
         """
         question = self._corpus.questions[index]
         gold, others = list(question.gold), documents[len(question.gold) :]
-        order = self.key.draw_filling(index, "order").shuffled(others).tolist()
-        depths = self.key.draw_asked(index).floats(len(gold)).tolist()
+        order = self.key.filling_draws(index, "order").shuffled(others).tolist()
+        depths = self.key.question_draws(index).floats(len(gold)).tolist()
         for depth, document in sorted(zip(depths, gold, strict=True), reverse=True):
             order.insert(int(depth * (len(others) + 1)), document)
         labels = self._labels.texts[: len(order)].tolist()
