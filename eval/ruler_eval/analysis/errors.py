@@ -34,7 +34,7 @@ from ruler_score.split_reasoning import split_reasoning
 
 KINDS: Mapping[str, str] = {
     "missing": "there is no prediction",
-    "does not fit": "the prompt did not fit the model's window",
+    "does not fit": "the prompt did not fit the model's context window",
     "failed": "the row ended with an error",
     "truncated": "the answer ended at the token limit and counts as wrong, or ended within the "
     "reasoning",

@@ -37,7 +37,7 @@ Trouble = Literal[
 TROUBLES: Mapping[Trouble, str] = {
     "missing": "missing",
     "failed": "failed",
-    "does_not_fit": "did not fit the window",
+    "does_not_fit": "did not fit the context window",
     "truncated": "truncated",
     "truncated_scored": "truncated but scored",
     "thinking": "with reasoning",

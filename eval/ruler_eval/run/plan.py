@@ -296,7 +296,7 @@ def known_settings(options: RunOptions, release: Release) -> RunSettings:
 
 
 def _check_fixed(records: Records, fixed: Mapping[str, Any], options: RunOptions) -> None:
-    """Refuse to fix settings, such as the limit of `ruler decide`, after the first row."""
+    """Refuse to fix settings, such as the margin of `ruler decide`, after the first row."""
     before = records.settings()
     if before and not set(fixed) <= set(before):
         raise RulerError(

@@ -202,7 +202,7 @@ class SummaryOptions:
 
     standard: bool = True  # False if tasks differ from the paper's, whose thresholds do not apply
     baseline: Baseline = "chat"
-    claimed: int | None = None  # the model's window in tokens
+    claimed: int | None = None  # the model's context window in tokens
     intervals: bool = True
 
 

@@ -96,7 +96,7 @@ def cell_of(
         "thinking": states["thinking"],
         "thinking_truncated": states["thinking_truncated"],
         "missing": states["missing"],
-        "rows_asked": len(scores_of.rows),
+        "rows_requested": len(scores_of.rows),
         "rows_available": scores_of.rows_available,
         "duplicated": scores_of.duplicated,
         "proof": scores_of.proof,

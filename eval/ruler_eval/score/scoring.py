@@ -69,7 +69,7 @@ def score(
         release: The release whose rows they answer.
         rules: The options that a row's score depends on.
         baseline: The threshold of the effective length: `chat`, `base`, or a number.
-        claimed: The model's window in tokens.
+        claimed: The model's context window in tokens.
         progress: Takes the configurations' names and yields them one by one.
 
     Raises RulerError if no prediction matches a row, or if the run was made on other data.

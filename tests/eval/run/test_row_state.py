@@ -101,7 +101,7 @@ def test_the_summary_says_what_to_do_about_rows_that_do_not_fit():
     for prompt in prompts:
         summary.add(over_context_window(prompt, 4096))
     assert summary.lines()[:2] == [
-        "2 of 2 rows did not fit the model's window; the first: vt_4k row 7: 4,080 prompt tokens + "
-        "30 for the answer are over the context window of 4,096.",
+        "2 of 2 rows did not fit the model's context window; the first: vt_4k row 7: "
+        "4,080 prompt tokens + 30 for the answer are over the context window of 4,096.",
         "To find rows made for a model's tokenizer: ruler tokenizers --for MODEL",
     ]
