@@ -78,7 +78,7 @@ class BuildOptions:
         int, Option("Seed of all random draws; published releases use 0.", panel=WHAT)
     ] = 0
     reserve: Annotated[
-        int, Option("Tokens of each window kept free for a chat template.", panel=WHAT, min=0)
+        int, Option("Tokens of each length kept free for a chat template.", panel=WHAT, min=0)
     ] = 128
     skip_impossible: Annotated[
         bool,
