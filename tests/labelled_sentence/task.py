@@ -62,7 +62,7 @@ class LabelledSentence(Task[LabelledParams]):
             return lines.lay(prompt, units, [needle], frame.tail + frame.prefix)
 
         fitted = self.fit(draft, lines.step, lines.max_units)
-        return self.finish(index, fitted.draft, frame, [text], fitted.next_unit_tokens)
+        return self.new_row(index, fitted.draft, frame, [text], fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """The sentence."""

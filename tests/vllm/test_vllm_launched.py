@@ -100,7 +100,7 @@ def test_a_killed_engine_is_started_again_and_no_row_is_lost(order, kept, transf
         os.kill(int(re.findall(r"EngineCore pid=(\d+)", log)[-1]), signal.SIGKILL)
         for _ in records:
             pass
-        summary = work.finish(work.plan.rows)
+        summary = work.count_states(work.plan.rows)
     assert summary.total["stop"] + summary.total["length"] == 6
     assert server.has_ended()
     assert predictions(order.out) == {

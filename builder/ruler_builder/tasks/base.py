@@ -236,7 +236,7 @@ class Task(ABC, Generic[P]):
                 return Fitted(fitted.units, prompt, fitted.next_unit_tokens)
         return self.fit(whole, step, max_units, min_units)
 
-    def finish(
+    def new_row(
         self,
         index: int,
         prompt: PromptBuilder,

@@ -235,7 +235,7 @@ class NumberedWords(Task[P]):
         min_units = num if self.is_control else 0  # as many other words as common ones
         fitted = self.fit_counted(draft, "1. word", text, step, len(uncommon), min_units)
         outputs = self.words.texts[common].tolist()
-        return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens)
+        return self.new_row(index, fitted.draft, frame, outputs, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """Return the common words."""

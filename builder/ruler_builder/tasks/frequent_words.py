@@ -155,7 +155,7 @@ class FrequentWords(Task[FrequentParams]):
             return total + int(more_tokens / tokens_per_word)
 
         fitted = self.fit_counted(draft, " ...", text, step, min_units=self._min_words)
-        return self.finish(index, fitted.draft, frame, asked, fitted.next_unit_tokens)
+        return self.new_row(index, fitted.draft, frame, asked, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """Return the asked words, the most frequent first."""

@@ -161,7 +161,7 @@ class Niah(Task[NiahParams]):
 
         fitted = self.fit(draft, haystack.step, haystack.max_units)
         repeats = haystack.repeats(fitted.units)
-        return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
+        return self.new_row(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
 
     def references(self, index: int) -> list[str]:
         """Return the values of the asked keys, in their order."""

@@ -167,7 +167,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             )
         none_word = instruction.none_word if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
-        return self.finish(
+        return self.new_row(
             index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats, none_word
         )
 

@@ -129,10 +129,10 @@ class QuestionAnswering(Task[QaParams]):
             prompt = PromptBuilder(self.counter).add(frame.head)
             prompt.context_start = prompt.context_end = prompt.length
             prompt.add(frame.tail + frame.prefix)
-            return self.finish(index, prompt, frame, self.references(index), None)
+            return self.new_row(index, prompt, frame, self.references(index), None)
         if self.is_control:
             prompt = self._draft(index, required, frame)
-            return self.finish(index, prompt, frame, self.references(index), None)
+            return self.new_row(index, prompt, frame, self.references(index), None)
         ends = self._ends(frame)
 
         def sum_of_pieces(documents: Documents) -> int:
@@ -151,7 +151,7 @@ class QuestionAnswering(Task[QaParams]):
             packed = pack(self._pools(index), required, count_prompt, self._sizes, self.budget)
             prompt = self._draft(index, packed.documents, frame)
         answers = self.references(index)
-        return self.finish(index, prompt, frame, answers, packed.next_unit_tokens, packed.repeats)
+        return self.new_row(index, prompt, frame, answers, packed.next_unit_tokens, packed.repeats)
 
     def references(self, index: int) -> list[str]:
         """Return the answers of all annotators."""

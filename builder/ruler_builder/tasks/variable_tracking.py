@@ -179,7 +179,7 @@ class VariableTracking(Task[ChainParams]):
         min_units = 0 if self.is_control else self._min_units
         fitted = self.fit(draft, self._haystack.step, self._haystack.max_units, min_units)
         repeats = self._haystack.repeats(fitted.units)
-        return self.finish(
+        return self.new_row(
             index, fitted.draft, frame, asked.names, fitted.next_unit_tokens, repeats
         )
 

@@ -78,7 +78,7 @@ class FileReport:
     # The manifest of the file that was built again, if its rows are the same
     rebuilt: Manifest | None = None
     # What each row asks, as a digest, by index; only of an audit
-    asked: dict[int, str] = field(default_factory=dict)
+    question_digests: dict[int, str] = field(default_factory=dict)
 
     def add(self, what: str, row: int = WHOLE_FILE) -> None:
         """Record a problem."""
@@ -374,9 +374,9 @@ class FileChecker:
 
 def _add_audit(report: FileReport, audit: FileAudit) -> None:
     """Add what an audit says of the rows to the report of their file."""
-    for index, what in audit.finish():
+    for index, what in audit.problems():
         report.add(what, index)
-    report.asked = audit.asked
+    report.question_digests = audit.question_digests
 
 
 def _read(

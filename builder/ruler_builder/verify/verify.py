@@ -198,11 +198,11 @@ def _check_files(
             bar.set_description_str(f"Verifying: {done}/{len(files)} files")
             bar.update(tokens[file.path])
     if options.audit:
-        asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
+        digests: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
         for path, entry in entries.items():
             task = entry["task"], entry["language"], entry["instruction_language"]
-            asked[task][path] = files[path].asked
-        for path, what, index in check_paired(asked):
+            digests[task][path] = files[path].question_digests
+        for path, what, index in check_paired(digests):
             files[path].add(what, index)
     return files
 

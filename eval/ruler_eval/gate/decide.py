@@ -229,7 +229,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
     fixed = fixed_settings(base, margins)
     with open_waves(run_options, fixed, base, look_order_of_file) as run:
         decision = decide(base, run, margins, on_look)
-        summary = run.finish("decision", decision)
+        summary = run.store_results("decision", decision)
         return DecidedRun(decision, summary, run.remaining_tokens)
 
 

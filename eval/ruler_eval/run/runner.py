@@ -66,7 +66,7 @@ def run(options: RunOptions) -> RunSummary:
     """
     with OpenRun(options) as work:
         work.answer(work.plan.rows)
-        summary = work.finish(work.plan.rows)
+        summary = work.count_states(work.plan.rows)
     if not summary.missing and set(summary.total) == {"does_not_fit"}:
         raise RulerError(
             f"No row fits the model's context window; the first: {summary.first['does_not_fit']}. "
@@ -81,7 +81,7 @@ class OpenRun:
 
     with OpenRun(options) as work:
         work.answer({"vt_4k": [0, 1, 2]})        # now these rows have records
-        work.finish({"vt_4k": [0, 1, 2]})        # returns the states in which they ended
+        work.count_states({"vt_4k": [0, 1, 2]})  # returns the states in which they ended
     """
 
     def __init__(
@@ -310,7 +310,7 @@ class OpenRun:
             progress.add(record, prompt.row_tokens)
         return record
 
-    def finish(self, rows: Rows) -> RunSummary:
+    def count_states(self, rows: Rows) -> RunSummary:
         """Count the states of these rows."""
         samples = range(self.options.repeats)
         keys = {config: set(product(indices, samples)) for config, indices in rows.items()}
@@ -329,7 +329,7 @@ class OpenRun:
         """Return those rows that have no record yet."""
         return missing_rows(self.plan, rows, self._answered)
 
-    def record(self, name: str, result: Mapping[str, Any]) -> None:
+    def write_result(self, name: str, result: Mapping[str, Any]) -> None:
         """Write a result of the whole run, such as `decision`, into a file of its own."""
         if self.writable:
             self.records.write_result(name, result)

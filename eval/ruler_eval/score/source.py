@@ -284,7 +284,7 @@ class Source:
         self._counts[config] += 1
         return self._counts[config] - 1
 
-    def finish(self) -> list[str]:
+    def notes_after_reading(self) -> list[str]:
         """Return the notes on the file, after it was read.
 
         Raises RulerError if the answers hold their prompts in a form that cannot be cut off.
