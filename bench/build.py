@@ -1,7 +1,7 @@
 """Measure building and verifying a release, in units of T: `python -m bench.build`.
 
-    RULER_MIRROR=… python -m bench.build --tokenizer cl100k_base --samples 100
-    python -m bench.build --sources embedded --lengths 4k --samples 20       # without a mirror
+    RULER_MIRROR=… python -m bench.build --tokenizer cl100k_base --rows 100
+    python -m bench.build --sources embedded --lengths 4k --rows 20       # without a mirror
 
 T is the CPU time in which the tokenizer's library tokenizes the built text once, in one thread; all
 other times are CPU times of the same run too, so that the ratios hold on a busy machine. Only two
@@ -9,11 +9,11 @@ workers are timed by the clock. Memory is the peak of all processes of a command
 is not 0, so that `ruler verify` has to build the rows again. Tokens are counted by gigatoken, the
 extra `fast`.
 
-Bounds, for 13 tasks at 128k and 500 rows (--samples 500 --every 10; every build pays 3 s to start
+Bounds, for 13 tasks at 128k and 500 rows (--rows 500 --every 10; every build pays 3 s to start
 and to read HotpotQA): building at most 0.25 T for cl100k_base and 0.06 T for qwen2.5, two workers
 at least 1.7 times one, verifying at most 1.2 times the building, 1.5 GB a process (3 GB at 1m), an
 essay file of 500 rows at most 15 MB. For the 26 languages of oneruler at 128k with a Hugging Face
-tokenizer (--suite oneruler --tokenizer qwen2.5 --samples 50): building at most 1.0 T, 1.5 GB.
+tokenizer (--suite oneruler --tokenizer qwen2.5 --rows 50): building at most 1.0 T, 1.5 GB.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pyarrow.parquet as pq
 
 from ruler_builder.pinned import Store
-from ruler_builder.release.folder import rows_of
+from ruler_builder.release.folder import rows_in
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from tests.in_process import ruler_command
@@ -93,7 +93,7 @@ def tokenize(root: Path, tokenizer: str, every: int) -> float:
     counter, seconds = load_counter(tokenizer, Store()), 0.0
     for path in read_manifest(root)["files"]:
         texts = [
-            row["input"] + row["answer_prefix"] for row in rows_of(pq.ParquetFile(root / path))
+            row["input"] + row["answer_prefix"] for row in rows_in(pq.ParquetFile(root / path))
         ]
         started = time.process_time()
         for text in texts[::every]:
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--suite", default="ruler")
     parser.add_argument("--tokenizer", default="tekken")
     parser.add_argument("--lengths", default="128k")
-    parser.add_argument("--samples", default="100")
+    parser.add_argument("--rows", default="100")
     parser.add_argument("--tasks", default="all")
     parser.add_argument("--languages", default="default")
     parser.add_argument("--sources", default="canonical")

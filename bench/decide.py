@@ -1,17 +1,17 @@
 """Measure what `ruler decide` saves and how often it is wrong: `python -m bench.decide [PLACE …]`.
 
-Simulated first: RUNS runs of 13 tasks of 500 rows whose mean drop is exactly the limit, for rows
+Simulated first: RUNS runs of 13 tasks of 500 rows whose mean drop is exactly the margin, for rows
 right or wrong, with partial credit, skewed (the whole drop in few rows), with one task failed
 whole, of three lengths whose rows share half of their differences, and of six lengths whose rows
 share all. An early verdict is wrong
 there, whatever it says. Beside it, how often the 95 % interval for other rows like these misses
-the mean that the rows were drawn from, wherever the run stopped: the worst over LIMITS times that
-mean as the limit, which move the place where it stops.
+the mean that the rows were drawn from, wherever the run stopped: the worst over MARGINS times that
+mean as the margin, which move the place where it stops.
 
 Then, if places are given that run_scores.py reads, all pairs of runs of the same rows are replayed
 in several random orders: how many rows it took, and how often the verdict is that of all rows. What
 it saves depends on the pairs. Ends with code 1 if more than MAX_ERRORS of the verdicts are wrong at
-the limit, if an interval misses more than MAX_MISSES at an end, if a replayed verdict is not that
+the margin, if an interval misses more than MAX_MISSES at an end, if a replayed verdict is not that
 of all rows in 1 % or more, or if pairs take more rows than MAX_ROWS and MAX_ROWS_FAR.
 """
 
@@ -30,32 +30,33 @@ from ruler_eval.score.intervals import Stratum, difference_interval, paired_mean
 
 RUNS, TASKS, ROWS = 2000, 13, 500
 BATCH = 100
-LIMITS = (0.5, 1.0, 1.5, 2.5)
+MARGINS = (0.5, 1.0, 1.5, 2.5)
 MAX_ERRORS = 0.03
 """The 2.5 % that are proved, and simulation noise."""
 MAX_MISSES = 0.05
 MAX_ROWS = {1: 15, 2: 7, 5: 4}
-"""Percent of the rows, by the limit in points, of all pairs."""
+"""Percent of the rows, by the margin in points, of all pairs."""
 MAX_ROWS_FAR = 9
-"""Percent of the rows of pairs whose drop is a point or more from the limit."""
+"""Percent of the rows of pairs whose drop is a point or more from the margin."""
 ORDERS = 4
 """Random orders of rows in which a pair is replayed."""
 
 
 class Verdict(NamedTuple):
-    """Whether the drop is below the limit, after how many rows of each stratum, and if early."""
+    """Whether the drop is below the margin, after how many rows of each stratum, and if early."""
 
     is_below: bool
     rows: int
     is_early: bool
 
 
-def verdicts_of(drops: np.ndarray, limit: float, step: int) -> list[Verdict]:
+def verdicts_of(drops: np.ndarray, margin: float, step: int) -> list[Verdict]:
     """Return the verdicts of pairs of runs, of shape (pairs, strata, rows), in their order."""
     _, strata, rows = drops.shape
     looks = slice(step - 1, rows - 1, step)
     smaller, larger = (
-        side[:, looks] >= THRESHOLD for side in evidence(drops.swapaxes(1, 2), limit, strata * rows)
+        side[:, looks] >= THRESHOLD
+        for side in evidence(drops.swapaxes(1, 2), margin, strata * rows)
     )
     verdicts = []
     for pair, decided in enumerate(smaller | larger):
@@ -63,7 +64,7 @@ def verdicts_of(drops: np.ndarray, limit: float, step: int) -> list[Verdict]:
             look = int(decided.argmax())
             verdicts.append(Verdict(bool(smaller[pair, look]), (look + 1) * step, True))
         else:
-            verdicts.append(Verdict(bool(drops[pair].mean() < limit), rows, False))
+            verdicts.append(Verdict(bool(drops[pair].mean() < margin), rows, False))
     return verdicts
 
 
@@ -145,8 +146,8 @@ def moved(rng: np.random.Generator, drops: np.ndarray, mean: float) -> np.ndarra
 
 
 def simulate() -> bool:
-    """Print the errors at the exact limit, and the misses of the interval, in percent of RUNS."""
-    print(f"at the limit, {RUNS} runs   d   wrong: below above   misses: below above   rows")
+    """Print the errors at the exact margin, and the misses of the interval, in percent of RUNS."""
+    print(f"at the margin, {RUNS} runs   d   wrong: below above   misses: below above   rows")
     good = True
     for draw in KINDS:
         is_at_one_length = len(draw(np.random.default_rng(0), 0.01)) == TASKS
@@ -154,13 +155,13 @@ def simulate() -> bool:
         for d in (0.01, 0.02, 0.05):
             rng = np.random.default_rng(7)
             verdicts: list[Verdict] = []
-            misses = np.zeros((len(LIMITS), 2))
+            misses = np.zeros((len(MARGINS), 2))
             for _ in range(0, RUNS, BATCH):
                 drawn = [draw(rng, d) for _ in range(BATCH)]
                 exact = [rng.permuted(moved(rng, run, d), axis=1) for run in drawn]
                 verdicts += verdicts_of(np.array(exact), d, step)
                 mixed = np.array([rng.permuted(run, axis=1) for run in drawn])
-                for place, share in enumerate(LIMITS):
+                for place, share in enumerate(MARGINS):
                     for run, order, verdict in zip(
                         drawn, mixed, verdicts_of(mixed, share * d, step), strict=True
                     ):
@@ -193,29 +194,30 @@ def replay(runs: dict[str, Run]) -> bool:
     print(f"\n{len(runs)} runs, ordered pairs, {ORDERS} orders each")
     print("pairs             d   % of the rows: all   1 point off   same verdict as all rows")
     good = True
-    for limit in (1, 2, 5):
+    for margin in (1, 2, 5):
         for name, chosen in pairs.items():
             if not chosen:
                 continue
             outcomes = np.array(
-                [row for n, (a, b) in enumerate(chosen) for row in replayed(a, b, limit, n)]
+                [row for n, (a, b) in enumerate(chosen) for row in replayed(a, b, margin, n)]
             )
             far = outcomes[outcomes[:, 1] == 1]
             rows, rows_far, same = (
                 100 * values.mean() for values in (outcomes[:, 0], far[:, 0], outcomes[:, 2])
             )
             print(
-                f"{name:10} {len(chosen):5} {limit:2} {rows:19.1f} {rows_far:13.1f} {same:13.2f} %",
+                f"{name:10} {len(chosen):5} {margin:2} {rows:19.1f} {rows_far:13.1f} "
+                f"{same:13.2f} %",
                 flush=True,
             )
             good &= same > 99
             if name in ("both", "3 lengths"):
-                good &= bool(rows <= MAX_ROWS[limit] and rows_far <= MAX_ROWS_FAR)
+                good &= bool(rows <= MAX_ROWS[margin] and rows_far <= MAX_ROWS_FAR)
     return good
 
 
 def replayed(
-    a: list[Run], b: list[Run], limit: float, number: int
+    a: list[Run], b: list[Run], margin: float, number: int
 ) -> list[tuple[float, bool, bool]]:
     """Return share of rows, whether a point or more off, and same verdict, for each order.
 
@@ -229,10 +231,10 @@ def replayed(
         ]
     )
     mixed = np.array([rng.permuted(drops, axis=1) for _ in range(ORDERS)])
-    is_far, is_below = abs(100 * drops.mean() - limit) >= 1, drops.mean() < limit / 100
+    is_far, is_below = abs(100 * drops.mean() - margin) >= 1, drops.mean() < margin / 100
     return [
         (verdict.rows / ROWS, bool(is_far), bool(verdict.is_below == is_below))
-        for verdict in verdicts_of(mixed, limit / 100, step)
+        for verdict in verdicts_of(mixed, margin / 100, step)
     ]
 
 

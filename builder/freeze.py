@@ -71,7 +71,7 @@ def _whole_manifest(root: Path) -> Manifest:
     Raises RulerError for any other.
     """
     manifest = read_manifest(root)
-    dataset, samples = manifest["dataset"], FULL_ROWS[manifest["dataset"]]
+    dataset, rows = manifest["dataset"], FULL_ROWS[manifest["dataset"]]
     if is_unfinished(root):
         raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
     replaced = [name for name, s in manifest["sources"].items() if s["variant"] != CANONICAL]
@@ -82,9 +82,9 @@ def _whole_manifest(root: Path) -> Manifest:
     if [manifest["families"], manifest["tasks"]] != standard:
         raise RulerError(f"'{root}' was built with another suite than {dataset}'s own.")
     for entry in _standard_files(manifest):
-        if entry["rows"] != min(samples, entry["most_rows"] or samples):
+        if entry["rows"] != min(rows, entry["most_rows"] or rows):
             raise RulerError(
-                f"'{root}' has {entry['rows']} rows of {entry['config']}; frozen are {samples}."
+                f"'{root}' has {entry['rows']} rows of {entry['config']}; frozen are {rows}."
             )
     return manifest
 
@@ -103,7 +103,7 @@ def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
         published=False,
         seed=manifest["seed"],
         reserve=manifest["reserve"],
-        samples=FULL_ROWS,
+        rows_per_file=FULL_ROWS,
         sources={name: source["sha256"] for name, source in manifest["sources"].items()},
         rows={
             manifest["dataset"]: {
@@ -140,7 +140,7 @@ def _toml(frozen: FrozenRows) -> str:
     """Return the text of the file; strings are written as JSON, which TOML reads."""
     lines = [_ABOUT.format(version=frozen.data_version)]
     lines += [f"{key} = {json.dumps(getattr(frozen, key))}" for key in _HEADER]
-    tables = {"samples": frozen.samples, "sources": dict(sorted(frozen.sources.items()))}
+    tables = {"samples": frozen.rows_per_file, "sources": dict(sorted(frozen.sources.items()))}
     tables |= {f"rows.{dataset}": frozen.rows[dataset] for dataset in sorted(frozen.rows)}
     for title, table in tables.items():
         lines += ["", f"[{title}]"]

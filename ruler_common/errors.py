@@ -1,7 +1,7 @@
 """The errors that a user sees, each as one sentence.
 
-    raise missing_packages("ray", "--engine ray")
-    # RulerError: --engine ray needs packages that are not installed: pip install 'ray>=2.40'
+    raise missing_packages("ray", "--pool ray")
+    # RulerError: --pool ray needs packages that are not installed: pip install 'ray>=2.40'
 
 The project is on no package index, so `pip install ruler-release[ray]` finds nothing. The packages
 that an extra stands for are in the metadata of every installation.

@@ -274,7 +274,7 @@ def leaf_columns(path: Path) -> list[str]:
         return [file.schema.column(index).path for index in range(len(file.schema))]
 
 
-def rows_of(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+def read_parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a Parquet file with these leaf columns; without columns, no rows."""
     if not columns:
         return

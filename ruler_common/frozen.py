@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from ruler_common.files import read_toml
-from ruler_common.manifest import OWN_SUITE, Manifest, is_standard
+from ruler_common.manifest import CUSTOM_SUITE, Manifest, is_standard
 from ruler_common.names import LANGUAGES
 from ruler_common.text import number_of
 
@@ -34,7 +34,7 @@ class FrozenRows:
     published: bool  # whether it was pushed to the Hub, after which its rows never change
     seed: int
     reserve: int
-    samples: Mapping[str, int]  # rows per file, by dataset
+    rows_per_file: Mapping[str, int]  # by dataset; the table `samples` of the TOML file
     # sha256 of the canonical sources
     sources: Mapping[str, str] = field(default_factory=dict)
     # dataset -> configuration -> `rows_sha256`
@@ -57,7 +57,10 @@ def read_frozen(data_version: str, folder: Path = FROZEN) -> FrozenRows | None:
     after the file has changed.
     """
     path = folder / f"{data_version}.toml"
-    return FrozenRows(**read_toml(path)) if path.is_file() else None
+    if not path.is_file():
+        return None
+    lock = read_toml(path)
+    return FrozenRows(rows_per_file=lock.pop("samples"), **lock)
 
 
 def custom_files(manifest: Manifest, lock: FrozenRows) -> dict[str, list[str]]:
@@ -67,13 +70,13 @@ def custom_files(manifest: Manifest, lock: FrozenRows) -> dict[str, list[str]]:
     has changed, or the lock does not list the configuration.
     """
     if not is_standard(manifest):
-        suite = manifest.get("suite", OWN_SUITE)
-        is_custom = suite in (OWN_SUITE, manifest["dataset"])
+        suite = manifest.get("suite", CUSTOM_SUITE)
+        is_custom = suite in (CUSTOM_SUITE, manifest["dataset"])
         reason = "a custom suite" if is_custom else f"suite {suite}"
         return {path: [reason] for path in manifest["files"]}
     digests = lock.rows.get(manifest["dataset"], {})
     settings = _settings_that_differ(manifest, lock)
-    samples = lock.samples[manifest["dataset"]]
+    rows = lock.rows_per_file[manifest["dataset"]]
     files = {}
     for path, entry in manifest["files"].items():
         reasons = [*settings]
@@ -81,8 +84,8 @@ def custom_files(manifest: Manifest, lock: FrozenRows) -> dict[str, list[str]]:
         if languages:
             codes = ", ".join(sorted(languages))
             reasons.insert(0, f"a language that is not one of the 26 ({codes})")
-        if entry["rows"] != min(samples, entry["most_rows"] or samples):
-            reasons.append(f"{number_of(entry['rows'], 'row')} per file, not {samples}")
+        if entry["rows"] != min(rows, entry["most_rows"] or rows):
+            reasons.append(f"{number_of(entry['rows'], 'row')} per file, not {rows}")
         if reasons or entry["rows_sha256"] != digests.get(entry["config"]):
             files[path] = reasons
     return files

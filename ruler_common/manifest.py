@@ -20,9 +20,9 @@ from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
 from ruler_common.languages import custom_facts
 from ruler_common.manifest_fields import (
+    CUSTOM_SUITE,
     FORMAT_VERSION,
     MANIFEST,
-    OWN_SUITE,
     BookRights,
     FileEntry,
     LanguageEntry,
@@ -44,9 +44,9 @@ from ruler_common.rows import CANARIES
 from ruler_common.text import printable
 
 __all__ = [  # with the fields, so that users import one module
+    "CUSTOM_SUITE",
     "FORMAT_VERSION",
     "MANIFEST",
-    "OWN_SUITE",
     "SUITE_DIGESTS",
     "BookRights",
     "FileEntry",
@@ -243,7 +243,7 @@ def _check_entry(
     expected = {
         "length": length,
         "max_length": config.max_length,
-        "evidence_alone": config.max_length == 0,
+        "control": config.max_length == 0,
         "config": config.name,
     }
     for name, value in expected.items():

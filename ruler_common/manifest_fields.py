@@ -10,11 +10,9 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-# JSON names are fixed by format 1. For `own` and `given`, `most_rows` and `evidence_alone` the code
-# says custom, max_rows and evidence_only.
 FORMAT_VERSION = 1  # of the manifest and the row schema; a reader refuses a newer one
 MANIFEST = "manifest.json"
-OWN_SUITE = "own"  # the suite in the manifest of a release with a custom suite
+CUSTOM_SUITE = "custom"  # the suite in the manifest of a release with a custom suite
 
 
 class TokenFigures(TypedDict):
@@ -36,7 +34,8 @@ class FileEntry(TypedDict):
     language: str
     instruction_language: str
     rows: int
-    # The number of rows that can be built (questions of a corpus); None if there is no limit
+    # The number of rows that can be built (questions of a corpus), `max_rows` in code; None if any
+    # number can
     most_rows: int | None
     tokens: TokenFigures
     fill: float  # mean `length` as a share of `max_length` - reserve
@@ -50,11 +49,11 @@ class FileEntry(TypedDict):
     bytes: int
     sha256: str
     rows_sha256: str  # a digest of the rows, which does not depend on the Parquet writer
-    # True at `0k`, where there is no haystack and no window: `max_length` and `fill` are 0
-    evidence_alone: NotRequired[bool]
+    # True for the control, `0k`, without a haystack and a window: `max_length` and `fill` are 0
+    control: NotRequired[bool]
 
 
-Variant = Literal["canonical", "embedded", "given"]
+Variant = Literal["canonical", "embedded", "custom"]
 """The published file, the project's text in its place, or a file of a custom language."""
 
 
@@ -125,7 +124,7 @@ class Manifest(TypedDict):
     builder_version: str  # of the build that added the last files
     seed: int
     reserve: int
-    # The name of one of the builder's suites, such as the dataset's, or OWN_SUITE
+    # The name of one of the builder's suites, such as the dataset's, or CUSTOM_SUITE
     suite: NotRequired[str]
     families: dict[str, dict[str, Any]]  # the wording of each task family in the suite
     tasks: dict[str, dict[str, Any]]  # each task's family and parameters

@@ -61,7 +61,7 @@ LENGTHS: dict[str, tuple[str, ...]] = {  # of a full release; others can be buil
 }
 # fmt: on
 
-EVIDENCE_ALONE = "0k"
+CONTROL_LENGTH = "0k"
 """The length of RULER's control: the same question with its evidence and no haystack around it.
 
 Its `max_length` is 0: there is no window to fill."""
@@ -194,7 +194,7 @@ def _refuse_same_file(names: Collection[str]) -> None:
 _MIN_TOKENS, _MAX_TOKENS = 1000, 1 << 22
 _LENGTH_RULES = {
     "ruler": "Write thousands of 1024 tokens, such as 4k, 128k or 1m, or a number of tokens, such "
-    "as 10000: from 1000 to 4194304 tokens. 0k is the evidence without a haystack.",
+    "as 10000: from 1000 to 4194304 tokens. 0k is the control: the evidence without a haystack.",
     "oneruler": "Write thousands of 1000 tokens, such as 8k, 10k or 1m: from 1k to 4194k.",
 }
 
@@ -206,7 +206,7 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
     haystack. `4K` is read as `4k`. Raises RulerError.
     """
     check_name("dataset", dataset, TASKS)
-    if dataset == "ruler" and name.lower() == EVIDENCE_ALONE:
+    if dataset == "ruler" and name.lower() == CONTROL_LENGTH:
         return 0
     match = re.fullmatch("([1-9][0-9]{0,3})([kmKM])", name)
     thousand = _THOUSAND[dataset]
@@ -228,7 +228,7 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
     """
     if dataset == "ruler":
         if tokens == 0:
-            return EVIDENCE_ALONE
+            return CONTROL_LENGTH
         if _MIN_TOKENS <= tokens <= _MAX_TOKENS and (tokens % 1000 == 0 or tokens % 1024):
             return str(tokens)
     thousand = _THOUSAND[dataset]

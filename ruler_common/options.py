@@ -29,7 +29,7 @@ from ruler_common.names import check_name
 
 Place = str | Path
 """A file or a folder."""
-Names = str | Iterable[str]
+NameOrNames = str | Iterable[str]
 """A name, or several names."""
 Options = TypeVar("Options")
 
@@ -42,6 +42,7 @@ class Option:
     panel: str | None = None  # the heading above the flag in the help
     short: str | None = None  # such as "-o"
     flag: str | None = None  # the name of the flag, if it is not that of the field
+    other_name: str | None = None  # a second spelling of the flag, which the help does not show
     min: float | None = None
     max: float | None = None
     above: bool = False  # whether a number must be greater than `min`, not only equal to it
@@ -157,7 +158,7 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\s,]+", text))
 
 
-def several(names: Names | None) -> tuple[str, ...]:
+def several(names: NameOrNames | None) -> tuple[str, ...]:
     """Return a tuple of names from a single name, several names, or None."""
     if isinstance(names, str):
         return (names,)

@@ -101,7 +101,7 @@ def _type_names(kind: Any) -> dict[str, str]:
 
 EVIDENCE = _type_names(Evidence)
 """The parts of a span and their Arrow types."""
-COLUMNS = _type_names(Row)
+COLUMN_TYPES = _type_names(Row)
 """The columns of a row, in order, and the names of their types."""
 
 
@@ -115,7 +115,7 @@ def arrow_schema() -> Any:
 
     span: list[Any] = [pa.field(part, kind) for part, kind in EVIDENCE.items()]
     lists = {"outputs": pa.list_(pa.string()), "evidence": pa.list_(pa.struct(span))}
-    return pa.schema([pa.field(name, lists.get(name, kind)) for name, kind in COLUMNS.items()])
+    return pa.schema([pa.field(name, lists.get(name, kind)) for name, kind in COLUMN_TYPES.items()])
 
 
 def record_batch(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -174,7 +174,7 @@ def check_columns(path: Path) -> None:
         schema = file.schema_arrow
     if (schema.names, schema.types) != (expected.names, expected.types):
         raise RulerError(
-            f"'{path}' does not have the columns of a release, {', '.join(COLUMNS)}. "
+            f"'{path}' does not have the columns of a release, {', '.join(COLUMN_TYPES)}. "
             "Download or build it again."
         )
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from tqdm import tqdm  # type: ignore[import-untyped]
 
-COLUMNS = 80  # width of a terminal that does not tell its own
+TERMINAL_WIDTH = 80  # width of a terminal that does not tell its own
 _MIN_COLUMNS = 40
 MANY = 100  # files; more are summed up instead of listed
 _MIN_NAME_WIDTH = 24  # of the first column of a table, if its texts are that long
@@ -136,7 +136,7 @@ def columns() -> int:
     """Return the width of the terminal: COLUMNS of the environment, the terminal's, or 80."""
     from shutil import get_terminal_size
 
-    return max(_MIN_COLUMNS, get_terminal_size((COLUMNS, 24)).columns)
+    return max(_MIN_COLUMNS, get_terminal_size((TERMINAL_WIDTH, 24)).columns)
 
 
 def sentences(text: str, markdown: bool = False) -> str:

@@ -1,7 +1,7 @@
 """The Python API: one function for each main command, silent unless `progress` is set.
 
     import ruler_release as ruler
-    ruler.build("out", lengths="4k", samples=5, sources="embedded")
+    ruler.build("out", lengths="4k", rows=5, sources="embedded")
     ruler.run("out", configs="all_4k", backend="oracle", out="runs/oracle")
     results = ruler.score("runs/oracle")
 
@@ -187,13 +187,13 @@ def run_model(options: RunOptions, on_look: Callable[[MeanEstimate], None]) -> R
 
 @takes(DecideOptions)
 def decide(options: DecideOptions) -> SequentialDecision:
-    """Decide with as few rows as possible whether model B loses less than a limit (`ruler decide`).
+    """Decide with few rows whether model B loses less than a margin (`ruler decide`).
 
     With `backend`, `model` and `out` (or `candidate`) the rows of model B are run as needed. Every
     argument of `run` that makes sense here is one of this call too; release, configurations, mode,
     thinking and sampling are those of model A if they are not given. Returns the last
     look: `verdict` is `smaller`, `larger` or `unknown`. Raises RulerError for runs that cannot be
-    paired, and if the limit differs from the one fixed before the first row.
+    paired, and if the margin differs from the one fixed before the first row.
     """
     from ruler_eval.gate.decide import decide_run, decide_stored
 

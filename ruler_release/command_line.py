@@ -42,9 +42,12 @@ SHELLS = {
 def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> PanelCommand:
     """Return the command `name`, which calls `act` with the options that its flags set."""
     help, examples = _help_and_examples(act)
+    options = _options_by_flag(kind)
+    names = {option.other_name: name for name, option in options.items() if option.other_name}
     return PanelCommand(
         name,
-        options=_options_by_flag(kind),
+        options=options,
+        context_settings={"token_normalize_func": lambda name: names.get(name, name)},
         params=parameters_of(kind),
         callback=lambda **flags: act(read_options(kind, flags)),
         help=help,

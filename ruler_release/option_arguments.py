@@ -37,7 +37,7 @@ def takes(
         signature = signature_of(kind, act.__annotations__["return"])
 
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            _check_arguments(act.__name__, signature, args, kwargs)
+            _check_arguments(act.__name__, kind, signature, args, kwargs)
             return act(create(kind, *args, **kwargs))
 
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -95,9 +95,17 @@ def _help_of(kind: Any) -> str:
 
 
 def _check_arguments(
-    name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str,
+    kind: Any,
+    signature: inspect.Signature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> None:
-    """Raise TypeError that names the function, and suggests a similar name for a wrong one."""
+    """Raise TypeError that names the function, and suggests the right name for a wrong one."""
+    for right_name, flag in flags_of(kind).items():
+        if flag.option.other_name in kwargs:
+            wrong_name = flag.option.other_name
+            raise TypeError(f"{name}() has no argument '{wrong_name}': it is '{right_name}'.")
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:

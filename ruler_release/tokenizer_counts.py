@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.options import Names, Place, several
+from ruler_common.options import NameOrNames, Place, several
 
 if TYPE_CHECKING:
     from ruler_eval.frozen_release import Release
@@ -32,10 +32,10 @@ class TextTokens(TypedDict):
 
 def tokens_by_tokenizer(
     dataset: Place,
-    tokenizers: Names,
+    tokenizers: NameOrNames,
     *,
-    configs: Names = "all",
-    lengths: Names | None = None,
+    configs: NameOrNames = "all",
+    lengths: NameOrNames | None = None,
     limit: int = 1,
     mirror: Place | None = None,
     progress: bool = False,

@@ -174,7 +174,7 @@ def trained_counter(
 @pytest.fixture(scope="session")
 def release(once: Once) -> Path:
     """Build 13 tasks at 4k, 20 rows, from the embedded sources. Tests must not change it."""
-    return once("release/ruler", lambda root: build_embedded(root, lengths=("4k",), samples=20))
+    return once("release/ruler", lambda root: build_embedded(root, lengths=("4k",), rows=20))
 
 
 # The lengths at which tests build the project's other suites
@@ -198,7 +198,7 @@ def suite_release(once: Once) -> Callable[[str], Path]:
         lengths = SUITE_LENGTHS.get(root.parent.name, ("0k", "4k"))
         if suite == "optional":
             suite = Path(__file__).with_name("optional_parameters.toml")
-        build_embedded(root, lengths=lengths, samples=2, suite=suite)
+        build_embedded(root, lengths=lengths, rows=2, suite=suite)
 
     return lambda name: once(f"{name}/ruler", make)
 
@@ -209,7 +209,7 @@ def oneruler(once: Once) -> Path:
 
     def make(root: Path) -> None:
         languages = ("en", "zh", "en-zh", "zh-en")
-        build_embedded(root, suite="oneruler", lengths=("8k",), languages=languages, samples=6)
+        build_embedded(root, suite="oneruler", lengths=("8k",), languages=languages, rows=6)
 
     return once("oneruler/oneruler", make)
 

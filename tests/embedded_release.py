@@ -1,6 +1,6 @@
 """Build small releases from the texts that come with the project.
 
-build_embedded(tmp_path / "ruler", lengths=("4k",), tasks=("vt",), samples=3)
+build_embedded(tmp_path / "ruler", lengths=("4k",), tasks=("vt",), rows=3)
 """
 
 from __future__ import annotations

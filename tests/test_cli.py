@@ -63,18 +63,18 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("build out --lengths 5x", "Unknown length '5x'"),
         ("build out --tokenizer teken", "Did you mean 'tekken'?"),
         (
-            "build out --lengths 4k --samples 1 --sources squad=rebuilt",
+            "build out --lengths 4k --rows 1 --sources squad=rebuilt",
             "Known: canonical, embedded",
         ),
         ("build out --suite none.toml", "There is no file or folder 'none.toml'"),
         ("build out --suite page.html.toml", "'page.html.toml' is a folder: name a file."),
         ("build out --dataset oneruler", "use --suite ruler or --suite oneruler."),
-        ("build out --lengths 4k --samples 1 --mirror none", "is not a folder: correct --mirror"),
-        ("build out --samples 0", "--samples takes a number of at least 1, not 0."),
+        ("build out --lengths 4k --rows 1 --mirror none", "is not a folder: correct --mirror"),
+        ("build out --rows 0", "--rows takes a number of at least 1, not 0."),
         ("build no_index.csv --sources embedded", "'no_index.csv' is a file: name a folder."),
         ("build no_index.csv/x --sources embedded", "no_index.csv' is a file, not a folder."),
         (
-            "build dangling --tasks vt --lengths 1k --samples 1 --sources embedded",
+            "build dangling --tasks vt --lengths 1k --rows 1 --sources embedded",
             "'dangling' exists already and is not a folder",
         ),
         ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
@@ -182,7 +182,7 @@ def test_control_characters_in_a_wrong_argument_are_escaped(tmp_path, command, s
 
 def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(tmp_path):
     flags = ("--sources", "embedded", "--lengths", "1k", "--tasks", "niah_single_1")
-    done = ruler("build", "out[/x][red]", *flags, "--samples", "1", cwd=tmp_path)
+    done = ruler("build", "out[/x][red]", *flags, "--rows", "1", cwd=tmp_path)
     assert "built in 'out[/x][red]'" in done.stdout
     assert "niah_single_1_1k" in ruler("list", "out[/x][red]", cwd=tmp_path).stdout
 
@@ -200,7 +200,7 @@ def test_commands_work_in_an_ascii_terminal(command, tmp_path):
 
 
 def test_a_page_of_a_run_refuses_another_release(oracle_runs, tmp_path):
-    flags = ("--tasks", "niah_single_1", "--lengths", "4k", "--samples", "1")
+    flags = ("--tasks", "niah_single_1", "--lengths", "4k", "--rows", "1")
     ruler("build", "other", *flags, "--sources", "embedded", cwd=tmp_path)
     text = refusal("report", oracle_runs / "run-ruler", "-d", "other", cwd=tmp_path)
     assert "Error: 'other' has no " in text

@@ -16,7 +16,7 @@ SMALL = {
     "CHANGED": "oracle",
     "MAX_DROP": "40",
     "BACKEND": "oracle",
-    "BUILD": "--lengths 4k --tasks vt --samples 40 --sources embedded",
+    "BUILD": "--lengths 4k --tasks vt --rows 40 --sources embedded",
     "CONFIGS": "vt_4k",
 }
 

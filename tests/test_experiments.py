@@ -29,7 +29,7 @@ def small(line: str) -> str:
     line = line.replace("--backend vllm --model MODEL", "--backend oracle --model oracle")
     if build := re.match(r"ruler build (\w+)", line):
         length = "8k" if build[1] == "oneruler" else "0k,4k" if build[1] == "complexity" else "4k"
-        line += f" --lengths {length} --samples {SMALL[build[1]]} --sources embedded"
+        line += f" --lengths {length} --rows {SMALL[build[1]]} --sources embedded"
         line += " --languages en,zh,en-zh,zh-en" if build[1] == "oneruler" else ""
     return line.replace("64k,128k", "8k")
 

@@ -23,7 +23,7 @@ Path({marker!r}).touch()
 """
 TOKENIZER = {"AutoTokenizer": ["custom.Custom", "custom.Custom"]}
 MODEL = {"AutoConfig": "custom.CustomConfig", "AutoModelForCausalLM": "custom.Custom"}
-SMALL = ("--sources", "embedded", "--lengths", "1k", "--samples", "2", "--workers", "1")
+SMALL = ("--sources", "embedded", "--lengths", "1k", "--rows", "2", "--workers", "1")
 RELEASE = ("--dataset", "ruler", "--configs", "vt_4k", "--out", "out")
 SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
 COMMANDS = {

@@ -13,7 +13,7 @@ from tests.full_disk import small_disk
 from tests.in_process import ruler, ruler_error
 
 SIZES = (4096, 32768, 131072, 4_000_000)  # of the disk: from too small for any file to enough
-BUILD = ("--sources", "embedded", "--lengths", "1k", "--samples", "8", "--workers", "1")
+BUILD = ("--sources", "embedded", "--lengths", "1k", "--rows", "8", "--workers", "1")
 COMMANDS = {
     "build": ("build", "disk/out", *BUILD, "--tasks", "niah_multikey_3"),
     "run": ("run", "-d", "ruler", "-c", "all", "-b", "oracle", "--out", "disk/out"),
@@ -48,9 +48,9 @@ def test_no_temporary_file_remains_on_a_full_disk(name, oracle_runs, tmp_path, m
 
 
 def test_a_build_that_filled_the_disk_continues_with_its_finished_files(tmp_path, monkeypatch):
-    options = {"lengths": ("4k",), "tasks": ("niah_single_1", "niah_single_2"), "samples": 20}
+    options = {"lengths": ("4k",), "tasks": ("niah_single_1", "niah_single_2"), "rows": 20}
     build_embedded(tmp_path / "expected", **options)
-    flags = ("--sources", "embedded", "--lengths", "4k", "--samples", "20", "--workers", "1")
+    flags = ("--sources", "embedded", "--lengths", "4k", "--rows", "20", "--workers", "1")
     free = shutil.disk_usage(tmp_path)  # as if the disk became full after the check
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
     with small_disk(tmp_path / "disk", 24_576) as disk:  # the first file fits, the card does not

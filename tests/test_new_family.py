@@ -129,7 +129,7 @@ def run(root: Path, *lines: str) -> str:
 def test_a_family_added_by_the_recipe_can_be_built_verified_run_and_scored(extended):
     output = run(
         extended,
-        f"build toy --suite {NAME} --lengths 0k,4k --samples 3",
+        f"build toy --suite {NAME} --lengths 0k,4k --rows 3",
         "verify --audit toy",
         "run --dataset toy --configs label_3_4k,label_6_4k,label_3_0k --backend oracle --out RUN",
         "score RUN",
@@ -171,7 +171,7 @@ def test_a_family_added_by_the_recipe_can_be_built_verified_run_and_scored(exten
 
 @pytest.mark.nightly
 def test_rows_that_differ_from_the_manifest_are_named(extended):
-    run(extended, f"build other --suite {NAME} --lengths 4k --samples 2")
+    run(extended, f"build other --suite {NAME} --lengths 4k --rows 2")
     path = extended / "work/other/manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["tasks"]["label_6"]["words"] = 5

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from ruler_common.rows import COLUMNS, features
+from ruler_common.rows import COLUMN_TYPES, features
 
 VT = "data/tekken/4k/vt.parquet"  # has evidence
 CWE = "data/tekken/4k/cwe.parquet"  # all its lists of evidence are empty
@@ -42,7 +42,7 @@ def test_datasets_derives_the_features_from_the_columns(release, tmp_path, path,
 @pytest.mark.parametrize("path", [VT, CWE])
 def test_pandas_reads_the_rows(release, path):
     frame = pd.read_parquet(release / path)
-    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame.columns) == list(COLUMN_TYPES)
     rows = frame.to_dict(orient="records")
     for row in rows:
         row["outputs"], row["evidence"] = list(row["outputs"]), list(row["evidence"])

@@ -114,15 +114,15 @@ def without_spaces(text: str) -> str:
 
 def test_the_commands_that_build_work_as_written(tmp_path):
     (build,) = blocks("docs/build.md", "Commands", "bash")
-    output = documents.run(build.replace("--samples 5", "--samples 2"), tmp_path)
+    output = documents.run(build.replace("--rows 5", "--rows 2"), tmp_path)
     assert "Nothing is wrong: 26 files, 52 rows." in output
     assert (tmp_path / "multi/manifest.json").is_file()
 
 
 SMALLER = (
-    ("--lengths 4k,32k", "--lengths 4k,8k --samples 2 --workers 1"),
+    ("--lengths 4k,32k", "--lengths 4k,8k --rows 2 --workers 1"),
     ("all_32k", "all_8k"),
-    ("--lengths 8k,32k", "--lengths 8k,16k --samples 1 --workers 1"),
+    ("--lengths 8k,32k", "--lengths 8k,16k --rows 1 --workers 1"),
     ("all_8k_pl,all_8k_pl", "all_8k_pl,all_16k_pl"),
     ("--backend vllm", "--backend oracle"),  # tests/vllm has a real one
     ('--backend openai --base-url "$URL"', "--backend oracle"),
@@ -184,7 +184,7 @@ def test_inspect_evaluates_as_written(folder):
 
 def test_the_commands_for_fresh_rows_compare_two_seeds(tmp_path):
     (tmp_path / "ruler").mkdir()
-    small = "--lengths 4k --samples 2 --tasks vt,fwe --workers 1 --sources embedded"
+    small = "--lengths 4k --rows 2 --tasks vt,fwe --workers 1 --sources embedded"
     text = (ROOT / "docs/fresh_rows.md").read_text(encoding="utf-8")
     block = "\n".join(re.findall(r"^ +(ruler .*)$", text, re.MULTILINE))
     block = block.replace("--lengths 4k,32k", small)

@@ -128,7 +128,7 @@ def test_a_row_at_0k_asks_the_same_as_at_4k_with_only_its_evidence(suite_release
         assert len(short["evidence"]) == len(full["evidence"])
         assert short["length"] < 1000
     assert all(
-        entry.get("evidence_alone", False) is (entry["length"] == "0k")
+        entry.get("control", False) is (entry["length"] == "0k")
         for entry in release.manifest["files"].values()
     )
 
@@ -139,10 +139,10 @@ def test_a_run_of_the_complexity_suite_is_compared_with_0k_and_drawn_by_paramete
     root, run = suite_release("ruler_complexity"), tmp_path / "oracle"
     configs = "keys_4k,hops_4k,alpha_4k,hops_0k,qa_1_0k,qa_1_4k,qa_1_no_documents_0k"
     ruler_output("run", "-d", root, "-c", configs, "-b", "oracle", "--out", run)
-    assert "Scores in percent of those at 0k" in ruler_output("score", run)
+    assert "Scores in percent of the control's" in ruler_output("score", run)
     cells = json.loads((run / "results.json").read_text(encoding="utf-8"))
-    assert cells["configurations"]["vt_hops_8_4k"]["relative_to_0k"] == 100
-    assert "relative_to_0k" not in cells["configurations"]["vt_hops_8_0k"]
+    assert cells["configurations"]["vt_hops_8_4k"]["percent_of_control"] == 100
+    assert "percent_of_control" not in cells["configurations"]["vt_hops_8_0k"]
     assert cells["summary"]["tekken"]["en"]["hops"]["average"]["score"] == 100
     assert cells["summary"]["tekken"]["en"]["all"]["threshold"] is None
     output = ruler_output("analyze", run, "--out", tmp_path / "figures.json")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_common.errors import RulerError
-from ruler_common.options import Names, Option, Place, check_options, names_in
+from ruler_common.options import NameOrNames, Option, Place, check_options, names_in
 
-ENGINES = ("processes", "ray")
+POOLS = ("processes", "ray")
 # The panels in which `ruler build --help` shows the options.
 WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
 SUITES = Path(__file__).parent / "suites"
@@ -41,9 +41,9 @@ class BuildOptions:
         ),
     ] = "ruler"
     lengths: Annotated[
-        Names,
+        NameOrNames,
         Option(
-            "Context lengths: 4k,128k,1m, 10000, 0k (the evidence without a haystack), or all, "
+            "Context lengths: 4k,128k,1m, 10000, 0k (the control: evidence only), or all, "
             "which asks for confirmation.",
             panel=WHAT,
             parse=names_in,
@@ -51,13 +51,13 @@ class BuildOptions:
         ),
     ] = "all"
     tasks: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "Tasks or groups; `default` is every task.", panel=WHAT, parse=names_in, metavar="NAMES"
         ),
     ] = "default"
     tokenizers: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "A name, NAME=hf:ORG/NAME[@REVISION], NAME=FOLDER or NAME=FILE.gguf; repeatable.",
             panel=WHAT,
@@ -65,15 +65,20 @@ class BuildOptions:
             repeatable=True,
         ),
     ] = "tekken"
-    samples: Annotated[
+    rows: Annotated[
         int | None,
-        Option("Rows per file. Default: 500, as in the papers; oneruler 50.", panel=WHAT, min=1),
+        Option(
+            "Rows per file. Default: 500, as in the papers; oneruler 50.",
+            panel=WHAT,
+            min=1,
+            other_name="samples",
+        ),
     ] = None
     seed: Annotated[
         int, Option("Seed of all random draws; published releases use 0.", panel=WHAT)
     ] = 0
     reserve: Annotated[
-        int, Option("Tokens of each window kept free for a chat template.", panel=WHAT, min=0)
+        int, Option("Tokens of each length kept free for a chat template.", panel=WHAT, min=0)
     ] = 128
     skip_impossible: Annotated[
         bool,
@@ -81,7 +86,7 @@ class BuildOptions:
     ] = False
 
     languages: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "pl, en-ko (text in English, instruction in Korean), all, or default: all 26, and the "
             "six pairs of en, ko and pl.",
@@ -121,14 +126,14 @@ class BuildOptions:
         Option("Folder that holds the sources; searched first.", panel=HOW, envvar="RULER_MIRROR"),
     ] = None
     sources: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "embedded (the project's small texts), or NAME=embedded; repeatable.",
             panel=HOW,
             repeatable=True,
         ),
     ] = ()
-    engine: Annotated[str, Option("Where workers run.", panel=HOW, choices=ENGINES)] = "processes"
+    pool: Annotated[str, Option("Where workers run.", panel=HOW, choices=POOLS)] = "processes"
     address: Annotated[
         str | None,
         Option(
@@ -142,8 +147,8 @@ class BuildOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.address and self.engine != "ray":
-            raise RulerError("--address names a Ray cluster: add --engine ray.")
+        if self.address and self.pool != "ray":
+            raise RulerError("--address names a Ray cluster: add --pool ray.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +173,7 @@ class VerifyOptions:
         Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR"),
     ] = None
     tokenizers: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "Where a custom tokenizer is now: NAME=FOLDER or NAME=FILE.gguf; repeatable.",
             flag="--tokenizer",

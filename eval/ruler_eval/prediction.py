@@ -72,7 +72,7 @@ class Prediction:
     """The references in a self-contained file."""
     question: str | None = None
     """The question at the end of the prompt."""
-    asked: str | None = None
+    prompt_digest: str | None = None
     """The digest of the whole prompt."""
     prompt: str | None = None
     """The whole prompt, if the reader was asked to keep it."""
@@ -82,9 +82,9 @@ class Prediction:
     """The file and line."""
     sample: int = 0
     """The number of the sample of this row (`--repeats`)."""
-    asked_row: bool = False
+    has_prompt_of_row: bool = False
     """Whether the prompt is the one in the release."""
-    by_line: bool = False
+    is_matched_by_line: bool = False
     """Whether only the number of its line links it to its references."""
 
     @classmethod

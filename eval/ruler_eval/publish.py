@@ -31,7 +31,7 @@ from ruler_common.options import Option, check_options
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score.own_run import RunFacts
-from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, rows_of
+from ruler_eval.score.results import UNPROVED, Cell, Results, describe_rows, limit_of
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -116,7 +116,7 @@ def publish(options: ResultsOptions) -> Published:
 
     results = open_results(options.path)
     benchmark = benchmark_of(results, options.dataset_repo, options.revision)
-    rows = rows_of(results)
+    rows = describe_rows(results)
     if not options.custom_rows and not are_frozen(rows):
         raise RulerError(f"These scores are of {rows}: add --custom-rows, and the notes say so.")
     if not options.allow_missing:
@@ -294,7 +294,7 @@ def _config(dataset: str, cell: Cell) -> Config:
 
 def _notes(results: Results, cells: list[Cell]) -> str:
     """Return the settings of the score in one line, without unknown ones."""
-    run, rules, rows = results["run"], results["rules"], rows_of(results)
+    run, rules, rows = results["run"], results["rules"], describe_rows(results)
     unproved = sum(cell["proof"] in UNPROVED for cell in cells)
     facts: list[tuple[str, object]] = [
         ("mode", _mode(results)),

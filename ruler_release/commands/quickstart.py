@@ -66,7 +66,7 @@ def build_release(root: Path) -> None:
     import datasets
 
     datasets.disable_progress_bars()
-    built = api.build(root, lengths=LENGTH, samples=ROWS, sources="embedded", progress=True)
+    built = api.build(root, lengths=LENGTH, rows=ROWS, sources="embedded", progress=True)
     report = api.verify(root, progress=True)
     show_files(built.manifest)
     if not report.ok:

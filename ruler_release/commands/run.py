@@ -144,7 +144,7 @@ def next_step(summary: RunSummary, folder: Place) -> str:
         return f"Next, run the failed rows again: {retry}"
     if set(summary.total) == {"does_not_fit"}:
         return (
-            "Next: run shorter rows; no row fits the model's context length. If that length is "
+            "Next: run shorter rows; no row fits the model's context window. If that window is "
             "wrong, set it with --max-model-len."
         )
     if summary.missing and summary.shard is None:  # batch files without answers
@@ -252,10 +252,10 @@ class DecideCommand(DecideOptions):
 
 
 def decide(options: DecideCommand) -> None:
-    """Decide with as few rows as possible whether model B loses less than a limit against A.
+    """Decide with as few rows as possible whether model B loses less than a margin against A.
 
     A few more rows of every task are looked at until there is a verdict; missing rows of B are run.
-    Exit code 0: the drop is below the limit, 1: it is not. A verdict before the last row is wrong
+    Exit code 0: the drop is below the margin, 1: it is not. A verdict before the last row is wrong
     in at most 2.5 % of decisions. Mode, thinking and sampling are A's.
 
     Example: ruler decide runs/base --max-drop 2 -b vllm -m org/quantised -o runs/quantised

@@ -224,17 +224,17 @@ def show_scores(runs: Runs, options: ScoreCommand, table_file: Path | None = Non
     from ruler_eval.figures.runs import cite
     from ruler_eval.report.render import render
 
-    form = "markdown" if options.markdown else options.format
+    format = "markdown" if options.markdown else options.format
     if options.cite:
         show(cite(runs))
         return
-    if options.figures or form == "csv":
+    if options.figures or format == "csv":
         figures = chosen_figures(runs, options.figures or ("scores",))
     else:
         figures = score_figures(runs, options.all)
     if options.published:
         figures += published(runs, options.all)
-    write_or_show(render(figures, form), table_file)
+    write_or_show(render(figures, format), table_file)
 
 
 def write_or_show(text: str, file: Path | None) -> None:
@@ -292,8 +292,8 @@ def errors(options: ErrorsCommand) -> None:
         lines = [json.dumps(error, ensure_ascii=False) for error in wrong]
         print(plain("[" + ",\n".join(lines) + "]"))
         return
-    form = "markdown" if options.markdown else options.format
+    format = "markdown" if options.markdown else options.format
     figures: list[Figure] = error_figures(wrong)
-    if form == "csv":
+    if format == "csv":
         figures = figures[:1]
-    show(render(figures, form))
+    show(render(figures, format))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS
 from ruler_common.options import Option
-from ruler_common.text import COLUMNS, sentences, show, table
+from ruler_common.text import TERMINAL_WIDTH, sentences, show, table
 
 if TYPE_CHECKING:
     from ruler_builder.text.sources import Source, State
@@ -149,7 +149,7 @@ def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
 
 def _below(text: str) -> str:
     """Return a text as indented lines below a row."""
-    return fill(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
+    return fill(text, TERMINAL_WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _state(files: list[tuple[Source, State]]) -> str:

@@ -46,7 +46,7 @@ def every_language(mirror: Path, once: Once) -> Path:
             lengths=("8k",),
             tasks=EVERY_LANGUAGES_TASKS,
             languages=("all", "en-ko", "ko-en", "pl-en", "zh-sw"),
-            samples=2,
+            rows=2,
             mirror=mirror,
         )
 

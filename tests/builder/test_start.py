@@ -9,7 +9,7 @@ SLOW = ["datasets", "pandas", "pydantic", "requests", "scipy", "transformers"]
 PROGRAM = """
 import sys
 from ruler_release.app import app
-command = ["build", sys.argv[1], "--lengths", "4k", "--samples", "2", "--sources", "embedded"]
+command = ["build", sys.argv[1], "--lengths", "4k", "--rows", "2", "--sources", "embedded"]
 app.main([*command, "--tasks", "all"], standalone_mode=False)
 print("imported:", [name for name in sys.argv[2:] if name in sys.modules])
 """

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.files import leaf_columns, open_parquet, rows_of
+from ruler_common.files import leaf_columns, open_parquet, read_parquet_rows
 
 TABLE = pa.table({"input": ["a", "b", "c"], "doc": [{"id": 1}, {"id": 2}, {"id": 3}]})
 
@@ -16,8 +16,10 @@ def test_chosen_columns_are_read(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE, path, row_group_size=2)
     assert leaf_columns(path) == ["input", "doc.id"]
-    assert [*rows_of(path, ["doc.id"])] == [{"doc": {"id": number}} for number in (1, 2, 3)]
-    assert [*rows_of(path, [])] == []
+    assert [*read_parquet_rows(path, ["doc.id"])] == [
+        {"doc": {"id": number}} for number in (1, 2, 3)
+    ]
+    assert [*read_parquet_rows(path, [])] == []
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" * 5, b"x" * 1000])

@@ -12,7 +12,7 @@ from ruler_builder.tasks.base import DATA_VERSION
 from ruler_common.errors import RulerError
 from ruler_common.rows import (
     CANARIES,
-    COLUMNS,
+    COLUMN_TYPES,
     arrow_schema,
     canary_of,
     features,
@@ -22,7 +22,7 @@ from ruler_common.rows import (
 
 def test_the_files_have_the_schema(release):
     schema = pq.read_schema(release / "data/tekken/4k/qa_1.parquet")
-    assert schema.names == list(COLUMNS)
+    assert schema.names == list(COLUMN_TYPES)
     assert schema.equals(arrow_schema())
     assert schema.metadata is None
 
@@ -49,7 +49,7 @@ def test_the_schema_is_that_of_datasets():
     kinds = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
     span = {name: datasets.Value(kind) for name, kind in kinds.items()}
     lists = {"outputs": datasets.List(datasets.Value("string")), "evidence": datasets.List(span)}
-    columns = {name: lists.get(name) or datasets.Value(kind) for name, kind in COLUMNS.items()}
+    columns = {name: lists.get(name) or datasets.Value(kind) for name, kind in COLUMN_TYPES.items()}
     assert features() == datasets.Features(columns)
     assert arrow_schema().equals(datasets.Features(columns).arrow_schema)
 

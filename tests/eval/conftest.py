@@ -19,7 +19,7 @@ def built(once: Once) -> Path:
     """Thirteen tasks at 4k and 8k, five rows each, as `ruler build` makes them."""
 
     def make(root: Path) -> None:
-        arguments = ["--sources", "embedded", "--lengths", "4k,8k", "--samples", "5"]
+        arguments = ["--sources", "embedded", "--lengths", "4k,8k", "--rows", "5"]
         ruler_output("build", root, *arguments)
 
     return once("built/ruler", make)
@@ -41,7 +41,7 @@ def lock(monkeypatch):
             published=False,
             seed=0,
             reserve=128,
-            samples={"ruler": 5, "oneruler": 5},
+            rows_per_file={"ruler": 5, "oneruler": 5},
             rows={"ruler": dict(digests)},
         )
         monkeypatch.setattr("ruler_common.frozen.read_frozen", lambda _: frozen)

@@ -65,7 +65,7 @@ def whole_results(result):
             "n": len(rows["index"]),
             "interval": None,
             **dict.fromkeys((*counts, "duplicated", "does_not_fit"), 0),
-            **dict.fromkeys(("rows_asked", "rows_available"), len(rows["index"])),
+            **dict.fromkeys(("rows_requested", "rows_available"), len(rows["index"])),
             "depth": None,
             "proof": "rows",
             **{key: value for key, value in cell.items() if key != "rows"},

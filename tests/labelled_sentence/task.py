@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
-from ruler_builder.tasks.draws import Draw, letters
+from ruler_builder.tasks.draws import Draws, letters
 from ruler_builder.tasks.templates import (
     fill_templates,
 )
@@ -52,8 +52,8 @@ class LabelledSentence(Task[LabelledParams]):
         """Row `index`."""
         label, text, depth = self._asked(index)
         frame = fill_templates(self.templates, label=label)
-        draw, most = self.key.draw_filling("haystack", index), self.key.max_length // 8
-        others = (self._line(*self._sentence(draw)) for _ in range(most))
+        draws, most = self.key.filling_draws("haystack", index), self.key.max_length // 8
+        others = (self._line(*self._sentence(draws)) for _ in range(most))
         lines = LineHaystack(others, most, self.counter)
 
         def draft(units: int) -> PromptBuilder:
@@ -62,18 +62,18 @@ class LabelledSentence(Task[LabelledParams]):
             return lines.lay(prompt, units, [needle], frame.tail + frame.prefix)
 
         fitted = self.fit(draft, lines.step, lines.max_units)
-        return self.finish(index, fitted.draft, frame, [text], fitted.next_unit_tokens)
+        return self.new_row(index, fitted.draft, frame, [text], fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """The sentence."""
         return [self._asked(index)[1]]
 
     def _asked(self, index: int) -> tuple[str, str, float]:
-        draw = self.key.draw_asked(index)
-        return *self._sentence(draw), float(draw.floats(1)[0])
+        draws = self.key.question_draws(index)
+        return *self._sentence(draws), float(draws.floats(1)[0])
 
-    def _sentence(self, draw: Draw) -> tuple[str, str]:
-        label, *words = letters(draw, 6, 1 + self.params.words)
+    def _sentence(self, draws: Draws) -> tuple[str, str]:
+        label, *words = letters(draws, 6, 1 + self.params.words)
         return label, " ".join(words)
 
     def _line(self, label: str, text: str) -> str:

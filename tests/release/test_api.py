@@ -32,7 +32,7 @@ ROWS = {"lengths": "4k", "tasks": ("niah_single_1", "vt"), "sources": "embedded"
 @pytest.fixture(scope="module")
 def out(once: Once) -> Path:
     """A release of two tasks at 4k, five rows each. Not to be changed."""
-    return once("api/out", lambda root: ruler.build(root, samples=5, **ROWS))
+    return once("api/out", lambda root: ruler.build(root, rows=5, **ROWS))
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +62,11 @@ def worse(run: Path, tmp_path: Path) -> Path:
 
 
 def test_build_returns_what_is_new_and_says_nothing(tmp_path, capfd):
-    first = ruler.build(tmp_path / "out", samples=1, **ROWS)
+    first = ruler.build(tmp_path / "out", rows=1, **ROWS)
     assert isinstance(first, Built)
     assert repr(first) == f"Built(new={first.new}, left_out={{}})"
     assert first.new == ["data/tekken/4k/niah_single_1.parquet", "data/tekken/4k/vt.parquet"]
-    assert ruler.build(str(tmp_path / "out"), samples=1, **ROWS).new == []
+    assert ruler.build(str(tmp_path / "out"), rows=1, **ROWS).new == []
     assert ruler.verify(tmp_path / "out").ok
     assert len(ruler.load(tmp_path / "out", "vt_4k")) == 1
     ruler.run(tmp_path / "out", configs="vt_4k", backend="oracle", out=tmp_path / "run")
@@ -184,7 +184,7 @@ def test_a_wrong_name_of_an_argument_names_the_function_and_a_similar_one(out, t
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda out: ruler.build(out, samples=6, **ROWS), "ask for --samples 5"),
+        (lambda out: ruler.build(out, rows=6, **ROWS), "ask for --rows 5"),
         (lambda out: ruler.load(out, "vt_8k"), "vt_8k"),
         (lambda out: ruler.load(out, "vt_4k", revision="v1"), "is a folder"),
         (lambda out: ruler.run(out, configs="vt_4k", backend="hf", out=out / "x"), "--model"),

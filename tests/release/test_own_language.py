@@ -75,7 +75,7 @@ def test_without_its_extra_it_is_refused_with_the_remedy(tmp_path):
         "from ruler_release.app import main\nmain()\n"
     )
     options = ["--suite", "oneruler", "--language-folder", str(FOLDER), "--languages", "tr"]
-    options += ["--lengths", "4k", "--samples", "1", "--sources", "embedded"]
+    options += ["--lengths", "4k", "--rows", "1", "--sources", "embedded"]
     command = [sys.executable, "-c", program, "build", str(tmp_path / "turkish"), *options]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
@@ -101,7 +101,7 @@ def test_the_metric_by_itself_scores_it_by_the_manifest(done, monkeypatch, capsy
 def test_rows_load_by_name_and_no_row_of_the_26_changes(done, tmp_path):
     rows = load(str(done[0] / "turkish"), "niah_none_4k_tr")
     assert rows[0]["outputs"] == ["hiçbiri"]
-    few = {"suite": "oneruler", "lengths": "2k", "samples": 2}
+    few = {"suite": "oneruler", "lengths": "2k", "rows": 2}
     few |= {"tasks": ["niah_multikey", "cwe_hard"], "sources": "embedded", "languages": "zh"}
     without_folder = ruler.build(tmp_path / "alone", **few).manifest
     few["languages"] = ["zh", "tr", "zh-tr"]
@@ -116,7 +116,7 @@ def test_without_its_folder_the_rows_are_not_rebuilt(done):
     printed = in_process.ruler("verify", "turkish", cwd=done[0])
     assert printed.code == 3
     assert "are missing: give --language-folder FOLDER" in " ".join(printed.stderr.split())
-    rebuild = ("build", "turkish", "--suite", "oneruler", "--lengths", "8k", "--samples", "1")
+    rebuild = ("build", "turkish", "--suite", "oneruler", "--lengths", "8k", "--rows", "1")
     printed = in_process.ruler(*rebuild, "--languages", "tr", cwd=done[0])
     assert printed.code == 2
     assert "Unknown language 'tr'" in printed.stderr
@@ -131,7 +131,7 @@ def test_another_folder_of_the_same_code_is_named(done, copy, tmp_path):
     assert not report.ok
     assert any("book-tr" in str(what) for what in result)
     assert any("facts" in str(what) for what in result)
-    wanted = {"suite": "oneruler", "lengths": "8k", "samples": 2, "sources": "embedded"}
+    wanted = {"suite": "oneruler", "lengths": "8k", "rows": 2, "sources": "embedded"}
     with pytest.raises(RulerError, match="made with another 'book-tr' among its sources"):
         ruler.build(done[0] / "turkish", **wanted, language_folders=copy, tasks="niah_single")
     made = tmp_path / "made"
@@ -203,7 +203,7 @@ FAULTS = [
 def test_a_fault_of_a_folder_is_one_sentence(name, old, new, sentence, copy, tmp_path):
     change(copy / name, old, new)
     tasks = "cwe_easy" if name == "words.csv" else "niah_single"
-    words = ("--suite", "oneruler", "--lengths", "2k", "--samples", "1", "--tasks", tasks)
+    words = ("--suite", "oneruler", "--lengths", "2k", "--rows", "1", "--tasks", tasks)
     flags = ("--language-folder", "tr", "--sources", "embedded")
     printed = in_process.ruler("build", "out", *words, *flags, cwd=tmp_path)
     assert printed.code == 2

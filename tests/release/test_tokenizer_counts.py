@@ -78,7 +78,7 @@ def test_two_tokenizers_of_one_name_are_refused(oneruler, folder):
 
 def test_only_rows_fitted_under_one_tokenizer_are_the_same_texts(folder, tmp_path):
     tokenizers = ["tekken", f"bytes={folder}"]
-    asked = {"tasks": "vt", "lengths": "4k", "samples": 2, "sources": "embedded"}
+    asked = {"tasks": "vt", "lengths": "4k", "rows": 2, "sources": "embedded"}
     api.build(tmp_path / "two", tokenizers=tokenizers, **asked)
     result = api.tokens_by_tokenizer(tmp_path / "two", tokenizers)
     assert (result["fitted_under"], result["rows"]) == ("tekken", 1)

@@ -53,7 +53,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tokenizers=f"smollm2={model}",
         lengths="1k",
         reserve=RESERVE,
-        samples=ROWS,
+        rows=ROWS,
     )
     out = root / "base"
     options = {"model": str(model), "backend": "hf", "engine_args": {"dtype": "float32"}}

@@ -57,8 +57,8 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     root = tmp_path_factory.mktemp("real") / "ruler"
     order = BuildOptions(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
-    short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
-    for config in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
+    short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), rows=2)
+    for config in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), rows=ROWS)):
         build(config)
     return root
 

@@ -65,7 +65,7 @@ def test_run_json_names_engine_cache_and_parallelism(order, kept):
 def test_the_window_is_what_the_rows_need(order, kept):
     run(replace(order, limit=1))
     used = max(record["usage"]["prompt_tokens"] for record in records(order.out))
-    window = Records(order.out).sessions()[0]["window"]
+    window = Records(order.out).sessions()[0]["needed_context"]
     assert used + 30 < window <= 1.05 * (used + 128) + 2048
 
 
@@ -100,7 +100,7 @@ def test_a_killed_engine_is_started_again_and_no_row_is_lost(order, kept, transf
         os.kill(int(re.findall(r"EngineCore pid=(\d+)", log)[-1]), signal.SIGKILL)
         for _ in records:
             pass
-        summary = work.finish(work.plan.rows)
+        summary = work.count_states(work.plan.rows)
     assert summary.total["stop"] + summary.total["length"] == 6
     assert server.has_ended()
     assert predictions(order.out) == {

@@ -85,7 +85,7 @@ def test_the_budget_is_checked_with_the_servers_own_count(remote, tmp_path):
     with pytest.raises(RulerError, match="No row fits"):
         run(replace(remote, dataset=str(long), configs=("cwe_4k",)))
     assert [record["finish_reason"] for record in records(remote.out)] == ["does_not_fit"] * 2
-    assert "over the limit of 2,048" in records(remote.out)[0]["error"]
+    assert "over the context window of 2,048" in records(remote.out)[0]["error"]
 
 
 def test_a_silently_shortened_answer_is_noticed(remote, tiny, tmp_path):

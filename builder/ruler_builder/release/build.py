@@ -29,7 +29,7 @@ from ruler_builder.release.folder import (
     is_unfinished,
     join_manifests,
     locked_folder,
-    new_settings,
+    new_manifest,
     read_finished,
     refuse_other_files,
     with_files,
@@ -50,7 +50,7 @@ from ruler_builder.tokens.tokenizers import is_same_tokenizer, named, split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import MANIFEST, Manifest, manifest_text, read_manifest
-from ruler_common.names import EVIDENCE_ALONE, Config, length_name, parse_length
+from ruler_common.names import CONTROL_LENGTH, Config, length_name, parse_length
 from ruler_common.options import paths, several
 from ruler_common.rows import FULL_ROWS
 from ruler_common.text import tokens_bar
@@ -77,8 +77,8 @@ class BuildPlan:
     release: Manifest | None
     # Paths of the files that a stopped build finished
     finished: list[str]
-    # The settings of all, with the files of the release and the finished ones
-    shared: Manifest
+    # The manifest of all, with the files of the release and the finished ones
+    joined: Manifest
     # Number of files asked for
     files: int
     missing: list[FileJob]
@@ -106,17 +106,17 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     custom_sources = language_folders(paths(options.language_folders))
     jobs = _file_jobs(options, suite, custom_sources)
     release, finished = _existing_release(root), read_finished(root)
-    manifests = [*finished.values(), new_settings(suite, options.seed, options.reserve)]
+    manifests = [*finished.values(), new_manifest(suite, options.seed, options.reserve)]
     if release:
         manifests.insert(0, release)
-    shared = join_manifests(manifests, root, [job.config for job in jobs])
+    joined = join_manifests(manifests, root, [job.config for job in jobs])
     store = Store(options.mirror)
     sources = Sources(store, parse_sources_option(several(options.sources), custom_sources))
     existing, missing, rows, tokens = [], [], 0, 0
-    lengths = {entry["length"] for entry in shared["files"].values()}
+    lengths = {entry["length"] for entry in joined["files"].values()}
     for job in jobs:
         lengths.add(job.config.length)
-        entry = shared["files"].get(job.config.path)
+        entry = joined["files"].get(job.config.path)
         if entry is None:
             missing.append(job)
             rows += job.rows
@@ -124,18 +124,18 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
             raise RulerError(
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
-                f"ask for --samples {entry['rows']} or give a new folder."
+                f"ask for --rows {entry['rows']} or give a new folder."
             )
         else:
             existing.append(job)
     _refuse_two_kinds(root, lengths)
-    _refuse_other_sources(root, shared, existing, sources)
+    _refuse_other_sources(root, joined, existing, sources)
     return BuildPlan(
         suite=suite,
         custom_sources=custom_sources,
         release=release,
         finished=list(finished),
-        shared=shared,
+        joined=joined,
         files=len(jobs),
         missing=missing,
         rows=rows,
@@ -148,7 +148,7 @@ def _file_jobs(
 ) -> list[FileJob]:
     """Return a job for each file, by tokenizer and then by language, the longest first."""
     dataset = suite.dataset
-    samples = FULL_ROWS[dataset] if options.samples is None else options.samples
+    rows = FULL_ROWS[dataset] if options.rows is None else options.rows
     lengths: set[int] = set()
     for name in several(options.lengths):
         for length in suite.lengths if name == "all" else (name,):
@@ -178,7 +178,7 @@ def _file_jobs(
                         continue
                     length = length_name(max_length, dataset)
                     config = Config(dataset, task, length, tokenizer=name, **pair._asdict())
-                    jobs.append(FileJob(config, tokenizer, samples))
+                    jobs.append(FileJob(config, tokenizer, rows))
     if not has_rows:
         raise RulerError(f"{', '.join(tasks)} has rows only at 0k: ask for --lengths 0k.")
     if not jobs:
@@ -233,17 +233,17 @@ def _refuse_other_sources(
         names |= dict.fromkeys(sources_of(manifest, job.config))
         specs[job.config.tokenizer] = job.tokenizer
     for name in names:
-        made_of, asked = manifest["sources"].get(name), sources.file(name)
-        if made_of is None or made_of["sha256"] == asked.file.sha256:
+        stored, requested = manifest["sources"].get(name), sources.file(name)
+        if stored is None or stored["sha256"] == requested.file.sha256:
             continue
-        if made_of["variant"] == asked.variant:
+        if stored["variant"] == requested.variant:
             raise RulerError(
-                f"'{root}' was made with another '{asked.path}': restore that file, or build into "
-                "a new folder."
+                f"'{root}' was made with another '{requested.path}': restore that file, or build "
+                "into a new folder."
             )
         raise RulerError(
-            f"'{root}' was made with another '{name}' among its sources ({made_of['variant']}, not "
-            f"{asked.variant}). Give the same --sources, or a new folder."
+            f"'{root}' was made with another '{name}' among its sources ({stored['variant']}, not "
+            f"{requested.variant}). Give the same --sources, or a new folder."
         )
     for name, spec in specs.items():
         if not is_same_tokenizer(spec, manifest["tokenizers"][name], sources.store):
@@ -259,7 +259,7 @@ def _refuse_two_kinds(root: Path, lengths: set[str]) -> None:
     A mean over both would mean nothing, and `4000` next to `4k` would be read as the same length.
     """
     kinds: dict[bool, str] = {}
-    for length in sorted(lengths - {EVIDENCE_ALONE}):
+    for length in sorted(lengths - {CONTROL_LENGTH}):
         kinds[length.isdigit()] = length
     if len(kinds) > 1:
         raise RulerError(
@@ -320,7 +320,7 @@ def _make_files(
     choice = parse_sources_option(several(options.sources), plan.custom_sources)
     builder = FileBuilder(plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
     workers = options.workers or processes_for(plan.tokens)
-    if options.engine == "ray":
+    if options.pool == "ray":
         pool = ray_pool(builder, workers, options.address)
     else:
         pool = process_pool(builder, workers)
@@ -328,12 +328,12 @@ def _make_files(
         checked: dict[str, CheckedJob] = {}
         for file in run(FileBuilder.check, plan.missing):
             checked[file.job.config.path] = file
-        possible, settings, left_out, tokens = [], [plan.shared], {}, 0
+        possible, manifests, left_out, tokens = [], [plan.joined], {}, 0
         for job in plan.missing:
             file = checked[job.config.path]
             if not file.impossible:
                 possible.append(file)
-                settings.append(file.settings)
+                manifests.append(file.manifest)
                 tokens += file.job.tokens
             elif options.skip_impossible:
                 left_out[job.config.name] = file.impossible
@@ -342,18 +342,18 @@ def _make_files(
                     f"{job.config.name} cannot be built. {file.impossible} "
                     "--skip-impossible builds the others."
                 )
-        shared = join_manifests(settings, root)  # raises if sources or tokenizers differ
-        if not possible and not shared["files"]:
+        joined = join_manifests(manifests, root)  # raises if sources or tokenizers differ
+        if not possible and not joined["files"]:
             raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
         kept = plan.files - len(possible)
         label = f"Building ({kept} already made)" if kept else "Building"
         bar.reset(tokens)  # the speed counts from here
         begin_build(root)
-        files = {**shared["files"]}
-        for done, made in enumerate(run(FileBuilder.build, possible), 1):
-            for path, entry in made["files"].items():
+        files = {**joined["files"]}
+        for done, finished in enumerate(run(FileBuilder.build, possible), 1):
+            for path, entry in finished["files"].items():
                 files[path] = entry
                 bar.set_description_str(f"{label}: {done}/{len(possible)} files")
                 bar.update(entry["rows"] * entry["max_length"])
                 log.debug("%s: %d rows", path, entry["rows"])
-    return with_files(shared, files), left_out
+    return with_files(joined, files), left_out

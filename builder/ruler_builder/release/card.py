@@ -40,13 +40,13 @@ from ruler_common.hub import is_repository
 from ruler_common.languages import release_languages
 from ruler_common.manifest import FileEntry, Manifest, is_standard
 from ruler_common.names import (
+    CONTROL_LENGTH,
     DEFAULT_TOKENIZER,
-    EVIDENCE_ALONE,
     LANGUAGES,
     SPLIT,
     languages_of,
 )
-from ruler_common.rows import COLUMNS
+from ruler_common.rows import COLUMN_TYPES
 from ruler_common.text import markdown_text, printable
 
 KINDS = ("niah", "cwe", "book", "words")
@@ -121,7 +121,7 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
         "title_of_rows": "custom rows" if facts.why_custom else "frozen",
         "frozen_sentence": frozen_sentence(manifest),
         "default_tokenizer": DEFAULT_TOKENIZER,
-        "columns": COLUMNS,
+        "columns": COLUMN_TYPES,
         "descriptions": descriptions(),
         "rows": rows,
         "bytes": sum(entry["bytes"] for entry in entries),
@@ -130,7 +130,7 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
         "figures": figures(manifest),
         "any_repeats": any(entry["repeats"] for entry in entries),
         "any_exhausted": any(entry["exhausted"] for entry in entries),
-        "has_0k": EVIDENCE_ALONE in windows,
+        "has_control": CONTROL_LENGTH in windows,
         "has_decimal_length": any(name.isdigit() for name in windows),
         "fence": "`" * max(3, longest_backticks(texts) + 1),  # of a code block with any wording
         "citations": citations(manifest),
@@ -256,7 +256,7 @@ def mean_fill(files: Iterable[FileEntry]) -> str:
 
 
 def min_fill(files: Iterable[FileEntry], reserve: int) -> str:
-    """Return the fill of the shortest row; 0 at `0k`, which has no window."""
+    """Return the fill of the shortest row; 0 for the control, which has no window."""
     fill = math.inf
     for entry in files:
         window = entry["max_length"] - reserve
@@ -374,7 +374,7 @@ def headline(facts: ReleaseFacts) -> list[str]:
     for entry in manifest["files"].values():
         if entry["tokenizer"] == tokenizer and entry["max_length"]:
             windows[entry["length"]] = entry["max_length"]
-    lengths = sorted(windows, key=windows.__getitem__, reverse=True) or [EVIDENCE_ALONE]
+    lengths = sorted(windows, key=windows.__getitem__, reverse=True) or [CONTROL_LENGTH]
     wanted = []
     for length in lengths:
         wanted.append(f"all_{length}{suffix}")

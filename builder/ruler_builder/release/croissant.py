@@ -16,7 +16,7 @@ from typing import Any
 from ruler_builder.release.facts import CROISSANT, ReleaseFacts, descriptions, project_file
 from ruler_builder.release.templates import citations
 from ruler_common.files import parse_yaml, read_text, read_toml
-from ruler_common.rows import COLUMNS, EVIDENCE
+from ruler_common.rows import COLUMN_TYPES, EVIDENCE
 
 _HUB = "https://huggingface.co/datasets/"
 _TYPES = {"int32": "cr:Int32", "float32": "cr:Float32", "string": "sc:Text", "bool": "sc:Boolean"}
@@ -113,7 +113,7 @@ def _record_set() -> dict[str, Any]:
     meanings = descriptions()
     about_file = "the row's file: data/<tokenizer>/<length>/…/<task>.parquet"
     fields = [_field("file", about_file, "string", {"fileProperty": "fullpath"})]
-    for name, kind in COLUMNS.items():
+    for name, kind in COLUMN_TYPES.items():
         meaning, column = meanings["columns"][name], {"column": name}
         if name == "evidence":
             parts = []

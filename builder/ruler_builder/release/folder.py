@@ -35,15 +35,15 @@ from ruler_builder.text import corpora
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder, temporary_beside, write_whole
 from ruler_common.manifest import (
+    CUSTOM_SUITE,
     FORMAT_VERSION,
-    OWN_SUITE,
     FileEntry,
     Manifest,
     manifest_text,
     parse_manifest,
 )
 from ruler_common.names import LANGUAGES, Config, check_release_names, parse_length
-from ruler_common.rows import COLUMNS, Row, arrow_schema, canary_of, record_batch
+from ruler_common.rows import COLUMN_TYPES, Row, arrow_schema, canary_of, record_batch
 
 BUILD_FOLDER = ".build"  # of a build that has not finished
 STAGING = ".fetch"  # of a download that has not finished
@@ -99,14 +99,14 @@ def digest_row(digest: hashlib._Hash, row: Mapping[str, Any]) -> None:
     Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
     the digest of those that were written.
     """
-    rest = {name: row[name] for name in COLUMNS}
+    rest = {name: row[name] for name in COLUMN_TYPES}
     start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
     rest["evidence"] = [{**s, "depth": (s["start"] - start) / width} for s in row["evidence"]]
     digest.update(rest.pop("input").encode())
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def rows_of(file: pq.ParquetFile) -> Iterator[Row]:
+def rows_in(file: pq.ParquetFile) -> Iterator[Row]:
     """Yield the rows of a file, with one row group in memory.
 
     Rows are converted one at a time: as Python objects they take twice the memory of their group.
@@ -135,7 +135,7 @@ _DESCRIPTION = {
 }
 
 
-def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> Manifest:
+def new_manifest(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> Manifest:
     """Return a manifest without files, sources, tokenizers and languages.
 
     Its word lists are those that rows of up to `max_length` tokens need.
@@ -198,7 +198,7 @@ def join_manifests(
         for name, tasks in added["groups"].items():
             joined["groups"][name] = list(dict.fromkeys([*joined["groups"].get(name, ()), *tasks]))
         if joined.get("suite") != added.get("suite"):
-            joined["suite"] = OWN_SUITE
+            joined["suite"] = CUSTOM_SUITE
         joined["builder_version"] = added["builder_version"]
         joined["files"] |= added["files"]
     manifest = with_files(cast(Manifest, joined), joined["files"])

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from ruler_builder.pinned import Store
 from ruler_builder.release.folder import (
-    new_settings,
+    new_manifest,
     with_files,
     write_finished,
     write_rows,
@@ -37,7 +37,7 @@ from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.tasks.registry import Suite, sources_of
 from ruler_builder.text.counted import CountedSources
 from ruler_builder.text.sources import SourceChoice, Sources
-from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_engine
+from ruler_builder.tokens.counting import CountsDiffer, TokenCounter, with_gigatoken
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError, missing_packages
@@ -76,7 +76,7 @@ class CheckedJob(NamedTuple):
     """A job that was checked before any work."""
 
     job: FileJob  # with the number of rows that can be made
-    settings: Manifest  # the manifest of the file, without the file
+    manifest: Manifest  # of the file, without the file
     impossible: str  # why the file cannot be built; "" if it can
 
 
@@ -107,7 +107,7 @@ class FileBuilder:
         if self._counted_by != (job.tokenizer, job.fast):
             store = Store(self.mirror)
             counter = self.load(job.tokenizer, store)
-            counter = with_engine(counter) if job.fast else counter
+            counter = with_gigatoken(counter) if job.fast else counter
             self._counted_sources = CountedSources(Sources(store, self.choice), counter)
             self._counted_by = job.tokenizer, job.fast
         key = TaskKey(
@@ -123,7 +123,7 @@ class FileBuilder:
 
     @property
     def counts_fast(self) -> bool:
-        """Whether the last job was counted by the second engine."""
+        """Whether the last job was counted by gigatoken."""
         return self._counted_sources.counter.reference is not None
 
     def check(self, job: FileJob) -> CheckedJob:
@@ -136,26 +136,26 @@ class FileBuilder:
             task.check(rows.count)
         except Impossible as error:
             impossible = str(error)
-        settings = new_settings(self.suite, self.seed, self.reserve, config.max_length)
+        manifest = new_manifest(self.suite, self.seed, self.reserve, config.max_length)
         for language in task.languages:
-            settings["languages"][language.code] = language.entry
-        for name in sources_of(settings, config):
-            settings["sources"][name] = self._counted_sources.sources.entry(name)
-        settings["tokenizers"][config.tokenizer] = task.counter.about
-        return CheckedJob(job._replace(rows=rows.count), settings, impossible)
+            manifest["languages"][language.code] = language.entry
+        for name in sources_of(manifest, config):
+            manifest["sources"][name] = self._counted_sources.sources.entry(name)
+        manifest["tokenizers"][config.tokenizer] = task.counter.about
+        return CheckedJob(job._replace(rows=rows.count), manifest, impossible)
 
     def build(self, checked: CheckedJob) -> Manifest:
         """Write the job's file, then its manifest, which is returned.
 
-        If the second engine counts a sampled row wrongly, the file is rebuilt without it.
+        If gigatoken counts a sampled row wrongly, the file is rebuilt without it.
         """
         job = checked.job
         try:
             entry = self._write_file(job)
-        except EngineMismatch as error:
+        except CountsDiffer as error:
             log.warning("%s", error)
             entry = self._write_file(job._replace(fast=False))
-        manifest = with_files(checked.settings, {job.config.path: entry})
+        manifest = with_files(checked.manifest, {job.config.path: entry})
         write_finished(self.root, manifest)
         return manifest
 
@@ -184,7 +184,7 @@ class FileRows:
     def __iter__(self) -> Iterator[Row]:
         """Make the rows; every 100th is also counted by the reference.
 
-        Raises EngineMismatch if the reference counts differently, Impossible if the window cannot
+        Raises CountsDiffer if the reference counts differently, Impossible if the window cannot
         hold the task, and RulerError if a source is missing.
         """
         for index in range(self.count):
@@ -220,9 +220,9 @@ class FileRows:
             "rows": len(lengths),
             "most_rows": task.max_rows,
             "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
-            "fill": 0.0 if task.evidence_only else mean / (config.max_length - task.key.reserve),
+            "fill": 0.0 if task.is_control else mean / (config.max_length - task.key.reserve),
             "unit": max(self._next_unit_tokens, default=0),
-            "exhausted": 0 if task.evidence_only else len(lengths) - len(self._next_unit_tokens),
+            "exhausted": 0 if task.is_control else len(lengths) - len(self._next_unit_tokens),
             "repeats": max(self._repeats),
             "counted_by": task.counter.counted_by,
             "bytes": 0,
@@ -231,8 +231,8 @@ class FileRows:
         }
         if any(self._repeats):
             entry["row_repeats"] = self._repeats
-        if task.evidence_only:
-            entry["evidence_alone"] = True
+        if task.is_control:
+            entry["control"] = True
         return entry
 
 
@@ -359,7 +359,7 @@ def connect(address: str | None) -> Any:
             socket.create_connection((host, port), timeout=10).close()
         ray.init(address, ignore_reinit_error=True, log_to_driver=False, logging_level="ERROR")
     except ModuleNotFoundError as error:
-        raise missing_packages("ray", "--engine ray") from error
+        raise missing_packages("ray", "--pool ray") from error
     except (OSError, ValueError, RuntimeError) as error:
         raise RulerError(
             f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."

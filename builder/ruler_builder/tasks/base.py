@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from ruler_builder.tasks.draws import Draw
+from ruler_builder.tasks.draws import Draws
 from ruler_builder.tasks.templates import Frame
 from ruler_builder.text.counted import CountedSources
 from ruler_builder.text.languages import Language
@@ -92,19 +92,19 @@ class TaskKey:
     language: str = "en"
     instruction_language: str = "en"
 
-    def draw_asked(self, index: int, same_as: str | None = None) -> Draw:
+    def question_draws(self, index: int, same_as: str | None = None) -> Draws:
         """Return the draws of what is asked: the same at every length, language and tokenizer.
 
         `same_as` names another task that asks the same.
         """
-        return Draw(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
+        return Draws(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
 
-    def draw_filling(self, *key: str | int) -> Draw:
+    def filling_draws(self, *key: str | int) -> Draws:
         """Return the draws of the haystack: the same under every tokenizer.
 
         It differs between lengths and between languages.
         """
-        return Draw(
+        return Draws(
             DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
         )
 
@@ -115,7 +115,7 @@ class NewRow(NamedTuple):
     columns: Row
     next_unit_tokens: int | None
     """Tokens of the haystack's next unit, which did not fit; None if the row holds the whole of a
-    finite haystack, and at `0k`, which has no haystack."""
+    finite haystack, and in the control, which has no haystack."""
     repeats: int
     """How many times a finite haystack starts over."""
 
@@ -147,14 +147,12 @@ class Task(ABC, Generic[P]):
         self.templates = templates
         self.counted_sources = counted_sources
         self.counter = counted_sources.counter
-        self.evidence_only = key.max_length == 0
-        """Whether rows hold their evidence and no haystack: the control at `0k`."""
-        self.fills = not self.evidence_only
+        self.is_control = key.max_length == 0
+        """Whether rows are of the control, `0k`: their evidence and no haystack."""
+        self.fills = not self.is_control
         """Whether rows have as much haystack as fits, or the least that they can have."""
         self.budget = (
-            _NO_WINDOW
-            if self.evidence_only
-            else key.max_length - key.reserve - params.max_new_tokens
+            _NO_WINDOW if self.is_control else key.max_length - key.reserve - params.max_new_tokens
         )
         """Tokens that `input` and `answer_prefix` may take together."""
         self.prepare()
@@ -238,7 +236,7 @@ class Task(ABC, Generic[P]):
                 return Fitted(fitted.units, prompt, fitted.next_unit_tokens)
         return self.fit(whole, step, max_units, min_units)
 
-    def finish(
+    def new_row(
         self,
         index: int,
         prompt: PromptBuilder,

@@ -32,7 +32,7 @@ from ruler_builder.tasks.base import (
     TaskParams,
     between_tags,
 )
-from ruler_builder.tasks.draws import Draw, all_but
+from ruler_builder.tasks.draws import Draws, all_but
 from ruler_builder.tasks.templates import (
     CONTEXT,
     Frame,
@@ -192,7 +192,7 @@ class NumberedWords(Task[P]):
     def prepare(self) -> None:
         """Count the numbers of the list; subclasses bring the words."""
         self.times = self.params.counts(self.key.max_length)
-        min_items = self.params.num_cw * sum(self.times)  # at `0k`
+        min_items = self.params.num_cw * sum(self.times)  # in the control
         self._labels = self.counted_sources.labels(
             self.key.max_length // MIN_ITEM_TOKENS + 1000 + min_items
         )
@@ -200,7 +200,7 @@ class NumberedWords(Task[P]):
         self._label_tokens = np.cumsum([0, *self._labels.tokens])
 
     @abstractmethod
-    def frame(self, draw: Draw, extra: np.ndarray) -> Frame:
+    def frame(self, draws: Draws, extra: np.ndarray) -> Frame:
         """Return the text around the list; `extra` are words that it may use.
 
         The list's first number, or the space before it, begins where `head` ends.
@@ -208,11 +208,11 @@ class NumberedWords(Task[P]):
 
     def row(self, index: int) -> NewRow:
         """Make row `index`: the same common words at every length."""
-        draw, num = self.key.draw_asked(index), self.params.num_cw
-        picked = self._picked(draw)
+        draws, num = self.key.question_draws(index), self.params.num_cw
+        picked = self._picked(draws)
         common = picked[:num]
         uncommon = self._uncommon(index, picked)
-        frame = self.frame(draw, picked[num:])
+        frame = self.frame(draws, picked[num:])
         lead = " " if frame.head.endswith(" ") else ""  # the first number's, then
         before, after = frame.head.removesuffix(" "), frame.tail + frame.prefix
         first = 0 if lead else self.counter.count("1.") - self.counter.count(" 1.")
@@ -227,23 +227,23 @@ class NumberedWords(Task[P]):
 
         def text(units: int) -> str:
             items = self.repeated(common, uncommon[:units], self.times)
-            return self.listed(self.key.draw_filling(index, "order"), items)
+            return self.listed(self.key.filling_draws(index, "order"), items)
 
         def step(units: int, more_tokens: int) -> int:
             return units + more_tokens // (_ITEM_TOKENS * self.times.uncommon)
 
-        min_units = num if self.evidence_only else 0  # as many other words as common ones
+        min_units = num if self.is_control else 0  # as many other words as common ones
         fitted = self.fit_counted(draft, "1. word", text, step, len(uncommon), min_units)
         outputs = self.words.texts[common].tolist()
-        return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens)
+        return self.new_row(index, fitted.draft, frame, outputs, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """Return the common words."""
-        picked = self._picked(self.key.draw_asked(index))[: self.params.num_cw]
+        picked = self._picked(self.key.question_draws(index))[: self.params.num_cw]
         common: list[str] = self.words.texts[picked].tolist()
         return common
 
-    def _picked(self, draw: Draw) -> np.ndarray:
+    def _picked(self, draws: Draws) -> np.ndarray:
         """Return the common words, and those for an example.
 
         None is part of another word or `unfit`.
@@ -254,22 +254,22 @@ class NumberedWords(Task[P]):
                 f"{self.words_file} has {len(safe)} words that are not part of another word: "
                 f"{count} are needed."
             )
-        picked: np.ndarray = safe[draw.distinct(len(safe), count)]
+        picked: np.ndarray = safe[draws.distinct(len(safe), count)]
         if unfit.isdisjoint(picked.tolist()):
             return picked
-        more = safe[draw.distinct(len(safe), count + len(unfit))]  # enough without those
+        more = safe[draws.distinct(len(safe), count + len(unfit))]  # enough without those
         fit: np.ndarray = more[[place not in unfit for place in more.tolist()]]
         return fit[:count]
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
         """Return the other words in random order; none that has a common word in it."""
-        draw, further = self.key.draw_filling(index, "words"), self.further
+        draws, further = self.key.filling_draws(index, "words"), self.further
         vocabulary = len(self.words.texts) - len(further)
         near, far = all_but(vocabulary, picked), np.arange(0)
         if further:
             common = self.words.texts[picked[: self.params.num_cw]]
             far = np.flatnonzero(~corpora.words_with(further, common.tolist())) + vocabulary
-        return np.concatenate([draw.shuffled(near), draw.shuffled(far)])
+        return np.concatenate([draws.shuffled(near), draws.shuffled(far)])
 
     def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:
         """Return a function: the tokens of a list with n uncommon words, whatever its order."""
@@ -283,9 +283,9 @@ class NumberedWords(Task[P]):
         """Return every word as often as it appears."""
         return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
 
-    def listed(self, draw: Draw, items: np.ndarray) -> str:
+    def listed(self, draws: Draws, items: np.ndarray) -> str:
         """Return the numbered list, in random order."""
-        return self.numbered(draw.shuffled(items))
+        return self.numbered(draws.shuffled(items))
 
     def numbered(self, items: np.ndarray) -> str:
         """Return the numbered list, in this order."""
@@ -321,21 +321,21 @@ class CommonWords(NumberedWords[CommonParams]):
         self.extra_words = self.params.examples * self._max_example_words
         super().prepare()
 
-    def frame(self, draw: Draw, extra: np.ndarray) -> Frame:
+    def frame(self, draws: Draws, extra: np.ndarray) -> Frame:
         """Return the solved example, then the instruction; the list's own question after it."""
         frame = fill_templates(self.templates, n=self.params.num_cw)
         each = self._max_example_words
         drawn = [extra[i * each : (i + 1) * each] for i in range(self.params.examples)]
-        examples = "".join(self._example(draw, words, frame) for words in drawn)
+        examples = "".join(self._example(draws, words, frame) for words in drawn)
         return frame._replace(head=examples + frame.head)
 
-    def _example(self, draw: Draw, extra: np.ndarray, frame: Frame) -> str:
+    def _example(self, draws: Draws, extra: np.ndarray, frame: Frame) -> str:
         """Return a solved list of 40 new words (20 below 4,096 tokens), some of them common."""
         num, times = self.params.num_cw, ListCounts(10, 3)
         count = example_words(num, self.key.max_length)
         if self.params.is_short(self.key.max_length):
             times = ListCounts(3, 1)
-        listed = self.listed(draw, self.repeated(extra[:num], extra[num:count], times))
+        listed = self.listed(draws, self.repeated(extra[:num], extra[num:count], times))
         lead = "" if self.params.layout == "2024" else " "
         return f"{frame.head}{listed}{frame.tail}{frame.prefix}{lead}{self.numbered(extra[:num])}\n"
 
@@ -353,7 +353,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         self.prompt_end = self._frame.tail
         super().prepare()
 
-    def frame(self, draw: Draw, extra: np.ndarray) -> Frame:
+    def frame(self, draws: Draws, extra: np.ndarray) -> Frame:
         """Return the published prompt around the list."""
         return self._frame
 

@@ -1,10 +1,10 @@
 r"""Random draws for rows: from a published standard, so that they can be repeated anywhere.
 
-    draw = Draw("1.0.0", 0, "ruler", "vt", 17, "ask")
-    draw.integers(10, 3)       # three integers from 0 to 9
-    draw.distinct(10, 3)       # three different ones, in random order
+    draws = Draws("1.0.0", 0, "ruler", "vt", 17, "ask")
+    draws.integers(10, 3)       # three integers from 0 to 9
+    draws.distinct(10, 3)       # three different ones, in random order
 
-A draw depends on its key alone. Call number n of a `Draw`, counted from 0, reads the output of
+A draw depends on its key alone. Call number n of a `Draws`, counted from 0, reads the output of
 SHAKE-128 (FIPS 202) for the parts of the key and n, joined by the byte 0x1F, as little-endian
 64-bit words. Libraries' generators promise no stable stream; this one is defined by
 docs/draws.md, with examples for writing it in another language.
@@ -21,7 +21,7 @@ import numpy as np
 WORD_BYTES = 8
 
 
-class Draw:
+class Draws:
     """Random numbers that depend on a key and on how many calls came before."""
 
     def __init__(self, *key: str | int) -> None:
@@ -118,20 +118,20 @@ def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:
     return np.flatnonzero(free)
 
 
-def numbers(draw: Draw, digits: int, count: int, taken: Collection[str] = ()) -> list[str]:
+def numbers(draws: Draws, digits: int, count: int, taken: Collection[str] = ()) -> list[str]:
     """Draw `count` different numbers of exactly `digits` digits, none of them in `taken`.
 
     Enough are drawn to replace all of `taken`, so that it is never necessary to draw again.
     """
     low, high = 10 ** (digits - 1), 10**digits
-    drawn = low + draw.distinct(high - low, count + len(taken))
+    drawn = low + draws.distinct(high - low, count + len(taken))
     texts = [str(number) for number in drawn.tolist()]
     return [text for text in texts if text not in taken][:count]
 
 
-def uuids(draw: Draw, count: int) -> list[str]:
+def uuids(draws: Draws, count: int) -> list[str]:
     """Draw `count` random version-4 UUIDs."""
-    raw = np.frombuffer(draw.data(16 * count), dtype=np.uint8).reshape(count, 16).copy()
+    raw = np.frombuffer(draws.data(16 * count), dtype=np.uint8).reshape(count, 16).copy()
     raw[:, 6] = raw[:, 6] & 0x0F | 0x40  # the version
     raw[:, 8] = raw[:, 8] & 0x3F | 0x80  # the variant of RFC 4122
     digits = np.frombuffer(raw.tobytes().hex().encode(), dtype=np.uint8).reshape(count, 32)
@@ -140,7 +140,7 @@ def uuids(draw: Draw, count: int) -> list[str]:
 
 
 def letters(
-    draw: Draw,
+    draws: Draws,
     length: int,
     count: int,
     alphabet: str = string.ascii_lowercase,
@@ -150,7 +150,7 @@ def letters(
 
     A string is a number in the base of the alphabet's size, its last digit first.
     """
-    drawn = draw.distinct(len(alphabet) ** length, count + len(taken))
+    drawn = draws.distinct(len(alphabet) ** length, count + len(taken))
     digits = drawn[:, np.newaxis] // len(alphabet) ** np.arange(length) % len(alphabet)
     text = np.frombuffer(alphabet.encode(), dtype=np.uint8)[digits].tobytes().decode()
     words = [text[start : start + length] for start in range(0, len(text), length)]

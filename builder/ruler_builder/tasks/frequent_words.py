@@ -132,7 +132,7 @@ class FrequentWords(Task[FrequentParams]):
         vocabulary, tokens = self._vocabulary(index, asked)
         frame = fill_templates(self.templates, n=NUMBERS[self.params.words])
         # The tokens of the text after the context depend on the last word, so draw it first.
-        last = int(self.key.draw_filling(index, "last").integers(self.params.words + 1, 1)[0])
+        last = int(self.key.filling_draws(index, "last").integers(self.params.words + 1, 1)[0])
 
         def draft(total: int, context: str) -> PromptBuilder:
             context_tokens = int(self._counts(total) @ tokens - tokens[last])
@@ -146,7 +146,7 @@ class FrequentWords(Task[FrequentParams]):
             counts = self._counts(total)
             counts[last] -= 1
             ranks = np.arange(len(counts)).repeat(counts)
-            ranks = self.key.draw_filling(index, "order").shuffled(ranks)
+            ranks = self.key.filling_draws(index, "order").shuffled(ranks)
             return " " + " ".join(vocabulary[ranks].tolist())
 
         tokens_per_word = max(1.0, math.fsum((self._weights * tokens).tolist()))
@@ -155,17 +155,17 @@ class FrequentWords(Task[FrequentParams]):
             return total + int(more_tokens / tokens_per_word)
 
         fitted = self.fit_counted(draft, " ...", text, step, min_units=self._min_words)
-        return self.finish(index, fitted.draft, frame, asked, fitted.next_unit_tokens)
+        return self.new_row(index, fitted.draft, frame, asked, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """Return the asked words, the most frequent first."""
-        return letters(self.key.draw_asked(index), self.params.word_letters, self.params.words)
+        return letters(self.key.question_draws(index), self.params.word_letters, self.params.words)
 
     def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return the words by rank, and the tokens of each with a space before it."""
         filler_count = len(self._weights) - 1 - len(asked)
-        draw = self.key.draw_filling(index, "vocabulary")
-        drawn = letters(draw, self.params.word_letters, filler_count + len(asked))
+        draws = self.key.filling_draws(index, "vocabulary")
+        drawn = letters(draws, self.params.word_letters, filler_count + len(asked))
         fillers = [word for word in drawn if word not in asked][:filler_count]
         counted = self.counted_sources.counted([NOISE_WORD, *asked, *fillers], before=" ")
         return counted.texts, counted.tokens

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
-from ruler_builder.tasks.draws import Draw, uuids
+from ruler_builder.tasks.draws import Draws, uuids
 from ruler_builder.tasks.templates import (
     Frame,
     fill_templates,
@@ -161,7 +161,7 @@ class Niah(Task[NiahParams]):
 
         fitted = self.fit(draft, haystack.step, haystack.max_units)
         repeats = haystack.repeats(fitted.units)
-        return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
+        return self.new_row(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
 
     def references(self, index: int) -> list[str]:
         """Return the values of the asked keys, in their order."""
@@ -172,37 +172,37 @@ class Niah(Task[NiahParams]):
         types = (self.params.key_type, self.params.value_type)
         min_tokens = MIN_TOKENS_PER_LINE + _MIN_TOKENS[types[0]] + _MIN_TOKENS[types[1]]
         count = self.key.max_length // min_tokens
-        draw = self.key.draw_filling("haystack", index)
+        draws = self.key.filling_draws("haystack", index)
         taken = {*question.keys, *question.values}
-        keys = self._strings(draw, self.params.key_type, count, taken)
+        keys = self._strings(draws, self.params.key_type, count, taken)
         if self.params.key_type == self.params.value_type != "uuids":
             drawn = list(keys)
             taken |= set(drawn)
             keys = iter(drawn)
-        values = self._strings(draw, self.params.value_type, count, taken)
+        values = self._strings(draws, self.params.value_type, count, taken)
         return LineHaystack(map(self._needle, keys, values), count, self.counter)
 
     def _question(self, index: int) -> NiahQuestion:
         """Draw distinct keys, each with distinct values; no two strings of the row are equal."""
-        draw = self.key.draw_asked(index)
+        draws = self.key.question_draws(index)
         count = self.params.keys * self.params.values
-        keys = list(self._strings(draw, self.params.key_type, self.params.keys))
+        keys = list(self._strings(draws, self.params.key_type, self.params.keys))
         taken = self._in_the_text | set(keys)
-        values = list(self._strings(draw, self.params.value_type, count, taken))
+        values = list(self._strings(draws, self.params.value_type, count, taken))
         if self.params.haystack == "essay":
-            depths = [DEPTHS[i] / 100 for i in draw.distinct(len(DEPTHS), count).tolist()]
+            depths = [DEPTHS[i] / 100 for i in draws.distinct(len(DEPTHS), count).tolist()]
         else:
-            depths = draw.floats(count).tolist()
+            depths = draws.floats(count).tolist()
         return NiahQuestion(keys, values, depths)
 
     @staticmethod
-    def _strings(draw: Draw, kind: str, count: int, taken: Collection[str] = ()) -> Iterator[str]:
+    def _strings(draws: Draws, kind: str, count: int, taken: Collection[str] = ()) -> Iterator[str]:
         """Draw different strings of a type, none of them in `taken`; each is made when read."""
         if kind == "uuids":
-            return iter(uuids(draw, count))
+            return iter(uuids(draws, count))
         adjectives, nouns = corpora.key_words() if kind == "words" else ([], [])
         population = len(adjectives) * len(nouns) if kind == "words" else 9 * _LOWEST_NUMBER
-        drawn = draw.distinct(population, count + len(taken))  # enough to replace all of `taken`
+        drawn = draws.distinct(population, count + len(taken))  # enough to replace all of `taken`
 
         def strings() -> Iterator[str]:
             for number in drawn.tolist():

@@ -22,7 +22,7 @@ from ruler_builder.tasks.base import (
     TaskParams,
     between_tags,
 )
-from ruler_builder.tasks.draws import Draw, numbers
+from ruler_builder.tasks.draws import Draws, numbers
 from ruler_builder.tasks.templates import (
     CONTEXT,
     Frame,
@@ -167,7 +167,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             )
         none_word = instruction.none_word if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
-        return self.finish(
+        return self.new_row(
             index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats, none_word
         )
 
@@ -187,20 +187,20 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         return [value for several in values for value in several] or [self._instruction.none_word]
 
     def _asked(self, index: int) -> MultilingualQuestion:
-        draw = self.key.draw_asked(index, self.params.same_as or None)
+        draws = self.key.question_draws(index, self.params.same_as or None)
         keys, absent = self.params.keys, int(self.params.absent)
-        nouns = _apart(draw, self._clashes, keys + absent)
-        drawn = numbers(draw, _DIGITS, keys * self.params.values)
+        nouns = _apart(draws, self._clashes, keys + absent)
+        drawn = numbers(draws, _DIGITS, keys * self.params.values)
         values: list[list[str]] = [[]] * absent
         values += [drawn[i::keys][: self.params.values] for i in range(keys)]
-        depths = [DEPTHS[i] / 100 for i in draw.distinct(len(DEPTHS), len(drawn)).tolist()]
+        depths = [DEPTHS[i] / 100 for i in draws.distinct(len(DEPTHS), len(drawn)).tolist()]
         return MultilingualQuestion(nouns, values, depths)
 
 
-def _apart(draw: Draw, clashes: np.ndarray, count: int) -> list[int]:
+def _apart(draws: Draws, clashes: np.ndarray, count: int) -> list[int]:
     """Draw `count` nouns in random order, none part of another in any language."""
     chosen: list[int] = []
-    for noun in draw.permutation(len(clashes)).tolist():
+    for noun in draws.permutation(len(clashes)).tolist():
         if len(chosen) < count and not clashes[noun, chosen].any():
             chosen.append(noun)
     if len(chosen) < count:

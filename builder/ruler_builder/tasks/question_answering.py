@@ -129,10 +129,10 @@ class QuestionAnswering(Task[QaParams]):
             prompt = PromptBuilder(self.counter).add(frame.head)
             prompt.context_start = prompt.context_end = prompt.length
             prompt.add(frame.tail + frame.prefix)
-            return self.finish(index, prompt, frame, self.references(index), None)
-        if self.evidence_only:
+            return self.new_row(index, prompt, frame, self.references(index), None)
+        if self.is_control:
             prompt = self._draft(index, required, frame)
-            return self.finish(index, prompt, frame, self.references(index), None)
+            return self.new_row(index, prompt, frame, self.references(index), None)
         ends = self._ends(frame)
 
         def sum_of_pieces(documents: Documents) -> int:
@@ -151,7 +151,7 @@ class QuestionAnswering(Task[QaParams]):
             packed = pack(self._pools(index), required, count_prompt, self._sizes, self.budget)
             prompt = self._draft(index, packed.documents, frame)
         answers = self.references(index)
-        return self.finish(index, prompt, frame, answers, packed.next_unit_tokens, packed.repeats)
+        return self.new_row(index, prompt, frame, answers, packed.next_unit_tokens, packed.repeats)
 
     def references(self, index: int) -> list[str]:
         """Return the answers of all annotators."""
@@ -160,10 +160,11 @@ class QuestionAnswering(Task[QaParams]):
     def _required(self, question: Question) -> list[int]:
         """Return the documents that every prompt of a question has, the gold ones first.
 
-        HotpotQA has ten documents for each question, and all of them are required, except at `0k`.
+        HotpotQA has ten documents for each question: all of them are required, except in the
+        control.
         """
         required = list(question.gold)
-        if self._corpus.related_required and not self.evidence_only:
+        if self._corpus.related_required and not self.is_control:
             required += question.related
         return required
 
@@ -180,14 +181,14 @@ class QuestionAnswering(Task[QaParams]):
         corpus_size = len(self._documents.texts)
         limit = self.params.documents - len(required) if self.params.documents else None
         for repeats in count():
-            draw = self.key.draw_filling(index, "documents", repeats)
+            draws = self.key.filling_draws(index, "documents", repeats)
             if repeats == 0:
                 rest = all_but(corpus_size, [*required, *related])
-                pools = [draw.shuffled(related), draw.shuffled(rest)]
+                pools = [draws.shuffled(related), draws.shuffled(rest)]
             else:
                 related = np.array(question.related, dtype=int)
                 rest = all_but(corpus_size, [*question.gold, *related])
-                pools = [draw.shuffled(np.concatenate([related, rest]))]
+                pools = [draws.shuffled(np.concatenate([related, rest]))]
             for pool in pools:
                 yield pool[:limit], repeats
                 if limit is not None:
@@ -228,8 +229,8 @@ class QuestionAnswering(Task[QaParams]):
         """
         question = self._corpus.questions[index]
         gold, others = list(question.gold), documents[len(question.gold) :]
-        order = self.key.draw_filling(index, "order").shuffled(others).tolist()
-        depths = self.key.draw_asked(index).floats(len(gold)).tolist()
+        order = self.key.filling_draws(index, "order").shuffled(others).tolist()
+        depths = self.key.question_draws(index).floats(len(gold)).tolist()
         for depth, document in sorted(zip(depths, gold, strict=True), reverse=True):
             order.insert(int(depth * (len(others) + 1)), document)
         labels = self._labels.texts[: len(order)].tolist()

@@ -37,7 +37,7 @@ from ruler_builder.text.sources import language_sources
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, read_toml
 from ruler_common.languages import custom_languages
-from ruler_common.manifest import OWN_SUITE, Manifest
+from ruler_common.manifest import CUSTOM_SUITE, Manifest
 from ruler_common.names import (
     GROUPS,
     LENGTHS,
@@ -156,7 +156,7 @@ def sources_of(manifest: Manifest, config: Config) -> list[str]:
 class Suite:
     """The contents of a suite, checked."""
 
-    name: str  # of the file in ruler_builder/suites, or OWN_SUITE for a custom suite
+    name: str  # of the file in ruler_builder/suites, or CUSTOM_SUITE for a custom suite
     dataset: str
     groups: dict[str, tuple[str, ...]]
     families: dict[str, dict[str, Any]]  # the wording of each family of the dataset
@@ -176,7 +176,7 @@ class Suite:
         return make(key, self.params[key.task], self.families[family], counted_sources)
 
     def has(self, task: str, max_length: int) -> bool:
-        """Whether a task has rows at a length: one without documents has them only at `0k`."""
+        """Whether a task has rows at a length: one without documents has only a control."""
         return max_length == 0 or not getattr(self.params[task], "no_documents", False)
 
     def described(self) -> dict[str, dict[str, Any]]:
@@ -211,7 +211,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     A name of the project's is never a file of that name: write `./ruler` for one. A file names its
     dataset, by default `ruler`. Raises RulerError for anything unknown, impossible or missing.
     """
-    name = OWN_SUITE
+    name = CUSTOM_SUITE
     if path in suite_names():
         name, path = str(path), SUITES / f"{path}.toml"
     elif isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
@@ -220,7 +220,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     table = read_toml(path)
     for key in table:
         check_name("suite key", key, _SuiteFile.__annotations__, str(path))
-    if name == OWN_SUITE:  # the project's are valid, and every build would wait for pydantic
+    if name == CUSTOM_SUITE:  # the project's are valid, and every build would wait for pydantic
         check_type(table, _SuiteFile, path, "See docs/build.md.", "not a valid suite")
     dataset = check_name("dataset", table.get("dataset", "ruler"), TASKS, str(path))
     tasks = table.get("tasks", {})
@@ -310,7 +310,7 @@ def suite_in(manifest: Manifest) -> Suite:
 
     Raises RulerError for parameters that no task can have, and for wording that no family can have.
     """
-    name, dataset = manifest.get("suite", OWN_SUITE), manifest["dataset"]
+    name, dataset = manifest.get("suite", CUSTOM_SUITE), manifest["dataset"]
     if name in suite_names():
         suite = read_suite(name)
         if suite.dataset == dataset:
@@ -320,7 +320,7 @@ def suite_in(manifest: Manifest) -> Suite:
         usual = FAMILIES[family].templates if family in FAMILIES else {}
         wording[family] = {key: text for key, text in templates.items() if usual.get(key) != text}
     groups = {group: tuple(tasks) for group, tasks in manifest["groups"].items()}
-    return _make_suite(OWN_SUITE, dataset, manifest["tasks"], groups, wording)
+    return _make_suite(CUSTOM_SUITE, dataset, manifest["tasks"], groups, wording)
 
 
 def reworded(family: str, usual: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
@@ -354,8 +354,8 @@ def _placeholders(template: str) -> list[str]:
     except ValueError as error:
         raise RulerError(f"The template {template!r} is malformed: {error}.") from None
     placeholders = []
-    for _, name, form, conversion in parts:
+    for _, name, spec, conversion in parts:
         if name is not None:
-            form = f":{form}" if form else ""
-            placeholders.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{form}}}")
+            spec = f":{spec}" if spec else ""
+            placeholders.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{spec}}}")
     return placeholders

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
-from ruler_builder.tasks.draws import Draw, letters, numbers
+from ruler_builder.tasks.draws import Draws, letters, numbers
 from ruler_builder.tasks.templates import (
     fill_templates,
 )
@@ -176,10 +176,10 @@ class VariableTracking(Task[ChainParams]):
             prompt = PromptBuilder(self.counter).add(examples).add(frame.head)
             return self._lay(prompt, units, chains, frame.tail + frame.prefix)
 
-        min_units = 0 if self.evidence_only else self._min_units
+        min_units = 0 if self.is_control else self._min_units
         fitted = self.fit(draft, self._haystack.step, self._haystack.max_units, min_units)
         repeats = self._haystack.repeats(fitted.units)
-        return self.finish(
+        return self.new_row(
             index, fitted.draft, frame, asked.names, fitted.next_unit_tokens, repeats
         )
 
@@ -189,65 +189,65 @@ class VariableTracking(Task[ChainParams]):
 
     def _asked(self, index: int) -> tuple[list[Chain], list[list[Chain]]]:
         """Return the chains of the task, the asked one first, and those of each solved example."""
-        draw, count = self.key.draw_asked(index), self.params.chains
+        draws, count = self.key.question_draws(index), self.params.chains
         needed = self._links * count
         if self.params.layout == "2024":
             shared = self._shared_example
             taken = [chain.value for chain in shared]
-            values = numbers(draw, _VALUE, count, taken)
+            values = numbers(draws, _VALUE, count, taken)
             short = {name for chain in shared for name in chain.names}
-            names = self._names(draw, needed)
+            names = self._names(draws, needed)
             if any(not short.isdisjoint(_parts(name)) for name in names[: self._links]):
-                names = self._names(draw, 2 * needed + _MORE_NAMES)
+                names = self._names(draws, 2 * needed + _MORE_NAMES)
                 names.sort(key=lambda name: not short.isdisjoint(_parts(name)))  # free ones first
-            chains = self._chains(draw, values, names[:needed])
+            chains = self._chains(draws, values, names[:needed])
             return chains, [shared] * self.params.examples
-        values = numbers(draw, _VALUE, (1 + self.params.examples) * count)
-        chains = self._chains(draw, values[:count], self._names(draw, needed))
+        values = numbers(draws, _VALUE, (1 + self.params.examples) * count)
+        chains = self._chains(draws, values[:count], self._names(draws, needed))
         parts = {part for name in chains[0].names for part in _parts(name)}
         value_sets = [values[i : i + count] for i in range(count, len(values), count)]
         return chains, [
-            self._chains(draw, example_values, self._example_names(draw, parts))
+            self._chains(draws, example_values, self._example_names(draws, parts))
             for example_values in value_sets
         ]
 
     @cached_property
     def _shared_example(self) -> list[Chain]:
         """Draw the chains of layout 2024's example, which is the same in every row."""
-        draw = self.key.draw_asked(_EVERY_ROW)
-        values = numbers(draw, _VALUE, self.params.chains)
-        return self._chains(draw, values, self._example_names(draw))
+        draws = self.key.question_draws(_EVERY_ROW)
+        values = numbers(draws, _VALUE, self.params.chains)
+        return self._chains(draws, values, self._example_names(draws))
 
-    def _names(self, draw: Draw, count: int) -> list[str]:
+    def _names(self, draws: Draws, count: int) -> list[str]:
         """Draw `count` different names for a row's chains."""
         length, taken = self.params.name_letters, self._in_the_text
-        return letters(draw, length, count, string.ascii_uppercase, taken)
+        return letters(draws, length, count, string.ascii_uppercase, taken)
 
-    def _example_names(self, draw: Draw, parts: Collection[str] = ()) -> list[str]:
+    def _example_names(self, draws: Draws, parts: Collection[str] = ()) -> list[str]:
         """Return the names of an example's chains; none is one of the `parts` of references."""
         count = self._links * self.params.chains
-        names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase)
+        names = letters(draws, _EXAMPLE_NAME, count, string.ascii_uppercase)
         if not set(names).isdisjoint(parts):
-            names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase, parts)
+            names = letters(draws, _EXAMPLE_NAME, count, string.ascii_uppercase, parts)
         return names
 
-    def _chains(self, draw: Draw, values: list[str], names: list[str]) -> list[Chain]:
+    def _chains(self, draws: Draws, values: list[str], names: list[str]) -> list[Chain]:
         """Return the chains of these values at random depths; `names` are in order."""
         size, count = self._links, len(values)
         if self.params.haystack == "essay":
-            depths = self._depths_in_essays(draw, count)
+            depths = self._depths_in_essays(draws, count)
         else:
-            depths = np.sort(draw.floats(count * size).reshape(count, size), axis=1).tolist()
+            depths = np.sort(draws.floats(count * size).reshape(count, size), axis=1).tolist()
         return [
             Chain(value, names[i * size : (i + 1) * size], depths[i])
             for i, value in enumerate(values)
         ]
 
-    def _depths_in_essays(self, draw: Draw, chains: int) -> list[list[float]]:
+    def _depths_in_essays(self, draws: Draws, chains: int) -> list[list[float]]:
         """Draw different ones of the 40 depths for all assignments, the chains in random turns."""
         count = chains * self._links
-        depths = sorted(DEPTHS[i] / 100 for i in draw.distinct(len(DEPTHS), count).tolist())
-        turns = draw.permutation(count) // self._links
+        depths = sorted(DEPTHS[i] / 100 for i in draws.distinct(len(DEPTHS), count).tolist())
+        turns = draws.permutation(count) // self._links
         return [
             [depth for depth, turn in zip(depths, turns, strict=True) if turn == chain]
             for chain in range(chains)

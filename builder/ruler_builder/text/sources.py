@@ -28,7 +28,7 @@ from ruler_common.names import LANGUAGES, check_name
 
 CANONICAL: Variant = "canonical"
 EMBEDDED: Variant = "embedded"
-CUSTOM: Variant = "given"  # from the folder of a custom language
+CUSTOM: Variant = "custom"  # from the folder of a custom language
 NOUNS = "oneruler-nouns"
 LISTED_BY = "ruler sources"  # the command that an error about an unknown source names
 State = Literal["present", "damaged", "missing"]

@@ -1,14 +1,14 @@
-r"""Exact token counts, without special tokens, by a tokenizer's own library or by a faster engine.
+r"""Exact token counts, without special tokens, by a tokenizer's own library or by gigatoken.
 
-    counter = with_engine(load_counter("qwen2.5", store))    # the engine needs the extra `fast`
+    counter = with_gigatoken(load_counter("qwen2.5", store))    # if the extra `fast` is installed
     tokens = counter.count(text)
     tokens = counter.confirmed_count(text, "row 0 of vt_4k")     # for every 100th row
 
-The tokenizer's own library is the reference. The engine, gigatoken, counts 50 to 300 MB of text a
-second, tokenizers about 1 and tiktoken about 10. It should give the same numbers, and every 100th
-row is counted by both: at the first difference `confirmed_count` raises EngineMismatch, and the
-file is rebuilt without the engine. Without gigatoken, or for a tokenizer that it cannot load,
-the reference counts everything.
+The tokenizer's own library is the reference. gigatoken, a second counting library, counts 50 to
+300 MB of text a second, tokenizers about 1 and tiktoken about 10. It should give the same numbers,
+and every 100th row is counted by both: at the first difference `confirmed_count` raises
+CountsDiffer, and the file is rebuilt without gigatoken. Without gigatoken, or for a tokenizer that
+it cannot load, the reference counts everything.
 
 A long prompt is counted piece by piece, each piece once. That is exact only if no token crosses the
 border between two pieces. This is proved for four kinds of border, the split points:
@@ -280,7 +280,7 @@ class TokenCounter:
     def confirmed_count(self, text: str, where: str) -> int:
         """Return the number of tokens of a text as the tokenizer's own library counts them.
 
-        `where` names the text in an error: "row 100 of vt_4k". Raises EngineMismatch if the engine
+        `where` names the text in an error: "row 100 of vt_4k". Raises CountsDiffer if gigatoken
         counts differently.
         """
         tokens = self.count(text)
@@ -288,7 +288,7 @@ class TokenCounter:
             return tokens
         exact = self.reference.count(text)
         if exact != tokens:
-            raise EngineMismatch(
+            raise CountsDiffer(
                 f"{self.counted_by} counts {tokens} tokens in {where}, "
                 f"{self.reference.counted_by} counts {exact}: "
                 "this file is counted again without it."
@@ -312,18 +312,17 @@ class BatchCounter(TokenCounter):
         return [tokens[text] for text in texts]
 
 
-class EngineMismatch(Exception):
-    """The engine counts a text differently from the tokenizer's own library."""
+class CountsDiffer(Exception):
+    """gigatoken counts a text differently from the tokenizer's own library."""
 
 
-ENGINE = "gigatoken"
 # What gigatoken calls the pre-tokenizer patterns of tiktoken's encodings.
 _SCHEMES = {
     PATTERNS["cl100k_base"]: "gpt4",
     PATTERNS["o200k_base"]: "o200k",
     PATTERNS["tekken"]: "nemotron",
 }
-# The engine is not used if it counts these differently from the reference.
+# gigatoken is not used if it counts these differently from the reference.
 _PROBES = (
     "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n \n1. VAR ABCDE = 12345 ",
     "don't I'LL they'Ve 3.14 1,000,000 http://a.b/c?d=e#f 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
@@ -332,14 +331,14 @@ _PROBES = (
 )
 
 
-def with_engine(reference: TokenCounter) -> TokenCounter:
+def with_gigatoken(reference: TokenCounter) -> TokenCounter:
     """Return a counter that uses gigatoken, or the reference if it cannot load the tokenizer."""
     try:
         import gigatoken  # noqa: F401
     except ImportError:
         return reference
     try:
-        counter = _load_engine(reference)
+        counter = _load_gigatoken(reference)
         if counter and counter.counts(_PROBES) == reference.counts(_PROBES):
             return counter
     except (KeyboardInterrupt, SystemExit):
@@ -350,7 +349,7 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
 
 
 @lru_cache(maxsize=1)
-def _load_engine(reference: TokenCounter) -> TokenCounter | None:
+def _load_gigatoken(reference: TokenCounter) -> TokenCounter | None:
     """Return gigatoken's counter for a tokenizer; None if its pattern is unknown to gigatoken."""
     import gigatoken
 
@@ -372,10 +371,12 @@ def _load_engine(reference: TokenCounter) -> TokenCounter | None:
             path.write_bytes(b"".join(lines))
             # No special tokens: their names in a text are ordinary text, as for the reference.
             tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[pattern], {})
-    return engine_counter(reference, tokenizer, unknown)
+    return gigatoken_counter(reference, tokenizer, unknown)
 
 
-def engine_counter(reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> TokenCounter:
+def gigatoken_counter(
+    reference: TokenCounter, tokenizer: Any, unknown: bytes = b""
+) -> TokenCounter:
     """Return a counter by gigatoken's tokenizer.
 
     A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
@@ -393,7 +394,7 @@ def engine_counter(reference: TokenCounter, tokenizer: Any, unknown: bytes = b""
     return TokenCounter(
         name=reference.name,
         about=reference.about,
-        counted_by=f"{ENGINE} {version(ENGINE)}",
+        counted_by=f"gigatoken {version('gigatoken')}",
         tokenizer=tokenizer,
         encode=encode_known if unknown else encode,
         split_points=reference.split_points,

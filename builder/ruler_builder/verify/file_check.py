@@ -24,14 +24,14 @@ import pyarrow.parquet as pq
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.pinned import Store
-from ruler_builder.release.folder import digest_row, rows_of
+from ruler_builder.release.folder import digest_row, rows_in
 from ruler_builder.release.worker import FileBuilder, FileJob
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import read_params, sources_of, suite_in
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.language_folders import language_folders
 from ruler_builder.text.sources import Sources, choice_from_manifest
-from ruler_builder.tokens.counting import TokenCounter, with_engine
+from ruler_builder.tokens.counting import TokenCounter, with_gigatoken
 from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
 from ruler_builder.verify.audits.families import AUDITS
 from ruler_builder.verify.audits.file import WHOLE_FILE, FileAudit
@@ -44,7 +44,7 @@ from ruler_common.hub import is_gguf
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
-from ruler_common.rows import COLUMNS, Row, arrow_schema
+from ruler_common.rows import COLUMN_TYPES, Row, arrow_schema
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class FileReport:
     # The manifest of the file that was built again, if its rows are the same
     rebuilt: Manifest | None = None
     # What each row asks, as a digest, by index; only of an audit
-    asked: dict[int, str] = field(default_factory=dict)
+    question_digests: dict[int, str] = field(default_factory=dict)
 
     def add(self, what: str, row: int = WHOLE_FILE) -> None:
         """Record a problem."""
@@ -221,7 +221,7 @@ class FileChecker:
             report.add(f"sha256 is {sha256}, the manifest says {entry['sha256']}")
         with pq.ParquetFile(pa.BufferReader(data)) as file:
             if not file.schema_arrow.equals(arrow_schema()):
-                report.add(f"the columns are not {', '.join(COLUMNS)} of the right types")
+                report.add(f"the columns are not {', '.join(COLUMN_TYPES)} of the right types")
                 return
             audit = self._audit_of(entry, report) if self.audit else None
             claims_frozen = report.path in self.claimed_frozen
@@ -268,7 +268,7 @@ class FileChecker:
                     digest = rebuilt["files"][config.path]["rows_sha256"]
                     rows = _RowsRead(lengths, digest, None)
                 else:
-                    rows = _read(file, audit, rows_of(other))
+                    rows = _read(file, audit, rows_in(other))
             path.unlink()
             if not rows.difference or not self._builder.counts_fast:
                 break
@@ -321,7 +321,7 @@ class FileChecker:
             canary=self.manifest["canary"],
             reserve=self.manifest["reserve"],
             count=counter.count,
-            fast_count=with_engine(counter).count,
+            fast_count=with_gigatoken(counter).count,
         )
         return FileAudit(inputs, AUDITS[described["family"]])
 
@@ -374,9 +374,9 @@ class FileChecker:
 
 def _add_audit(report: FileReport, audit: FileAudit) -> None:
     """Add what an audit says of the rows to the report of their file."""
-    for index, what in audit.finish():
+    for index, what in audit.problems():
         report.add(what, index)
-    report.asked = audit.asked
+    report.question_digests = audit.question_digests
 
 
 def _read(
@@ -391,7 +391,7 @@ def _read(
     difference = None
     if audit:
         audit.clear()
-    for index, row in enumerate(rows_of(file)):
+    for index, row in enumerate(rows_in(file)):
         try:
             digest_row(digest, row)
         except (*UNREADABLE, AttributeError):  # a column is missing in this row
@@ -421,7 +421,7 @@ def _difference(stored: Row, rebuilt: Row | None) -> str:
         return "the row does not belong there: a build makes fewer rows"
     read: Mapping[str, Any] = stored
     expected: Mapping[str, Any] = rebuilt
-    for column in COLUMNS:
+    for column in COLUMN_TYPES:
         if read[column] != expected[column]:
             return f"{column} {describe_difference(read[column], expected[column])}"
     return ""

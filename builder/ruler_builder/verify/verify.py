@@ -42,7 +42,7 @@ from ruler_builder.release.folder import (
     is_of_system,
     is_unfinished,
     join_manifests,
-    new_settings,
+    new_manifest,
     with_files,
 )
 from ruler_builder.release.worker import process_pool, processes_for
@@ -198,11 +198,11 @@ def _check_files(
             bar.set_description_str(f"Verifying: {done}/{len(files)} files")
             bar.update(tokens[file.path])
     if options.audit:
-        asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
+        digests: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
         for path, entry in entries.items():
             task = entry["task"], entry["language"], entry["instruction_language"]
-            asked[task][path] = files[path].asked
-        for path, what, index in check_paired(asked):
+            digests[task][path] = files[path].question_digests
+        for path, what, index in check_paired(digests):
             files[path].add(what, index)
     return files
 
@@ -211,7 +211,7 @@ MAY_DIFFER = (
     "builder_version",
     "tokenizers.*.version",
     "tokenizers.*.backend_version",
-    "files.*.counted_by",  # which engine counted; the numbers are the same with either
+    "files.*.counted_by",  # which library counted; the numbers are the same with either
 )
 """The fields of a manifest that may differ from a rebuilt one. `*` is any name."""
 MAY_DIFFER_IF_CUSTOM = ("spec", "title", "commit", "sha256", "backend_sha256")
@@ -259,7 +259,7 @@ def rebuilt_manifest(
     if manifest["words"].keys() >= corpora.digests(extended=True).keys():
         longest = 1 << 20  # the release, or the one that this is a part of, has longer rows
     suite = suite_in(manifest)
-    parts = [new_settings(suite, manifest["seed"], manifest["reserve"], longest)]
+    parts = [new_manifest(suite, manifest["seed"], manifest["reserve"], longest)]
     others: dict[str, FileEntry] = {}
     for path, entry in manifest["files"].items():
         built_again = reports[path].rebuilt

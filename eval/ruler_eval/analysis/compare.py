@@ -46,9 +46,9 @@ from ruler_eval.score.results import (
     Interval,
     Results,
     answered_rows,
+    describe_rows,
     documents_of,
-    is_alone,
-    rows_of,
+    is_control,
     warnings_of,
 )
 
@@ -235,19 +235,19 @@ def _length_differences(
 def decision(
     comparison: Comparison, max_drop: float, max_task_drop: float | None = None
 ) -> Decision:
-    """Compare the drop from A to B over all configurations with the limit `max_drop`.
+    """Compare the drop from A to B over all configurations with the margin `max_drop`.
 
     The question is about other rows like these: the verdict is `smaller` if the whole interval of
     the mean difference lies below `max_drop` (points), `larger` if it lies above, and unknown
     otherwise, or with fewer than MIN_INDEPENDENT_ROWS. With `max_task_drop`, every configuration is
-    compared with that limit too: the verdict is `smaller` only if the drop of each is below it, and
-    `larger` if the drop of one is above it, by intervals that hold for all of them together with
-    95 %. It is valid for one look at a number of rows chosen in advance; gate/ has the rule for
-    several looks. Raises RulerError for a limit that is not a number.
+    compared with that margin too: the verdict is `smaller` only if the drop of each is below it,
+    and `larger` if the drop of one is above it, by intervals that hold for all of them together
+    with 95 %. It is valid for one look at a number of rows chosen in advance; gate/ has the rule
+    for several looks. Raises RulerError for a margin that is not a number.
     """
-    for flag, limit in (("--max-drop", max_drop), ("--max-task-drop", max_task_drop)):
-        if limit is not None and not math.isfinite(limit):
-            raise RulerError(f"{flag} {limit} is not a number of points, such as 1.5.")
+    for flag, margin in (("--max-drop", max_drop), ("--max-task-drop", max_task_drop)):
+        if margin is not None and not math.isfinite(margin):
+            raise RulerError(f"{flag} {margin} is not a number of points, such as 1.5.")
     overall = comparison["all"]
     sizes = [cell["n"] for cell in comparison["configurations"].values()]
     decided = Decision(
@@ -271,7 +271,7 @@ def decision(
 
 
 def _verdict(difference: Difference, max_drop: float) -> Verdict:
-    """Return whether a difference of two means is below the limit."""
+    """Return whether a difference of two means is below the margin."""
     low, high = difference["interval"]
     if difference["independent_rows"] < MIN_INDEPENDENT_ROWS:
         return "unknown"
@@ -279,27 +279,27 @@ def _verdict(difference: Difference, max_drop: float) -> Verdict:
 
 
 def task_verdict(bounds: Sequence[Interval], max_task_drop: float) -> Verdict:
-    """Return whether the drops of all configurations are below a limit, or one is above it."""
+    """Return whether the drops of all configurations are below a margin, or one is above it."""
     if any(low > max_task_drop for low, _ in bounds):
         return "larger"
     return "smaller" if all(high < max_task_drop for _, high in bounds) else "unknown"
 
 
 def joint_verdict(mean: Verdict, tasks: Verdict) -> Verdict:
-    """Return the verdict of two limits: below both, above one of them, or unknown."""
+    """Return the verdict of two margins: below both, above one of them, or unknown."""
     if "larger" in (mean, tasks):
         return "larger"
     return "smaller" if (mean, tasks) == ("smaller", "smaller") else "unknown"
 
 
 def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the configurations of each length, and those of the mean over all, without 0k."""
+    """Return the configurations of each length, and of the mean over all but the control."""
     lengths: dict[str, list[str]] = {}
     counted = []
     for name in names:
         cell = results["configurations"][name]
         lengths.setdefault(cell["length"], []).append(name)
-        if not is_alone(cell):
+        if not is_control(cell):
             counted.append(name)
     return lengths, counted or [*names]
 
@@ -318,7 +318,7 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
         "model": results["model"],
         "mode": results["mode"],
         "partial": results["partial"],
-        "rows": rows_of(results),
+        "rows": describe_rows(results),
         "warnings": warnings_of(results),
         "whole": answered == total,
         "counts": counts,

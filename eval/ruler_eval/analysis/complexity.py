@@ -2,7 +2,7 @@
 
 Figures 2 and 3 of RULER (arXiv:2404.06654, section 5). Tasks that differ in one parameter are the
 lines of a panel, with a point for each length. The dotted line of Figure 3, question answering
-without documents, is a line with a score only at `0k`.
+without documents, is a line with a score only in the control.
 
     for panel in panels(load(Path("runs/mine"))):
         panel.title                                # "niah: queries"
@@ -30,7 +30,7 @@ import numpy as np
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
 from ruler_common.text import number_of
-from ruler_eval.score.results import Cell, Results, is_alone, lengths_of
+from ruler_eval.score.results import Cell, Results, is_control, lengths_of
 from ruler_eval.tasks import FAMILIES
 
 _NOT_PARAMETERS = ("family", "max_new_tokens")
@@ -192,12 +192,12 @@ def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
 
 
 def observations(results: Mapping[str, Results]) -> dict[Observation, dict[str, float]]:
-    """Return the task scores by model, tokenizer, length and languages, without the control 0k."""
+    """Return the task scores by model, tokenizer, length and languages, without the control."""
     scores: dict[Observation, dict[str, float]] = {}
     for name, result in results.items():
         for cell in result["configurations"].values():
             place = (name, cell["tokenizer"] or "unknown", cell["length"], languages_of(cell))
-            if cell["score"] is not None and not is_alone(cell):
+            if cell["score"] is not None and not is_control(cell):
                 scores.setdefault(place, {})[cell["task"]] = cell["score"]
     return scores
 

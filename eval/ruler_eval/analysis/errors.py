@@ -34,7 +34,7 @@ from ruler_score.split_reasoning import split_reasoning
 
 KINDS: Mapping[str, str] = {
     "missing": "there is no prediction",
-    "does not fit": "the prompt did not fit the model's window",
+    "does not fit": "the prompt did not fit the model's context window",
     "failed": "the row ended with an error",
     "truncated": "the answer ended at the token limit and counts as wrong, or ended within the "
     "reasoning",
@@ -44,7 +44,7 @@ KINDS: Mapping[str, str] = {
     "incomplete": "some of the references, and no distractor",
     "refused": "the answer says that there is none, or declines to answer",
     "another language": "words in another script, or another language's word for none",
-    "from memory": "the same answer as the model's own without documents (at 0k)",
+    "from memory": "the same answer as to the control, without documents",
     "repeats the prompt": "at least 40 consecutive characters of the context; or of the "
     "instruction, if the answer has no wrong words",
     "wrong words": "numbers, names or words of the right form, none of them right",
@@ -52,7 +52,7 @@ KINDS: Mapping[str, str] = {
 }
 """The kinds of errors and their definitions, in the order in which they are tried."""
 
-COLUMNS = (
+ERROR_COLUMNS = (
     *("index", "input", "outputs", "context_start", "context_end", "evidence", "none_word"),
     "question",
 )
@@ -118,8 +118,8 @@ def error_of(
     """Return the error of a wrong answer; None for a right one.
 
     Args:
-        scored: the answer; its row has COLUMNS, as far as they are known, and the model's own
-            answer at 0k as `memory`.
+        scored: the answer; its row has ERROR_COLUMNS, as far as they are known, and the model's own
+            answer to the control as `memory`.
         task: the task whose scoring rule applies.
         language: the language of the instruction in ONERULER; None in RULER.
         strict: whether an answer must be strictly right.
@@ -142,17 +142,17 @@ def error_of(
     right = min(int(scored.found), of)
     if right == of and task != "niah_none":
         return Error("wrong count", right, of)
-    form = _value_form(task, references)
+    pattern = _value_pattern(task, references)
     question = row.get("question") or row["input"][row["context_end"] :]
-    keys = set() if form is _WORD else set(form.findall(normalize(str(question))))
-    named = _names_or_values(answers, form, raw, text, keys, references) - references
-    distractor = _distractor(row, answers, form, named)
+    keys = set() if pattern is _WORD else set(pattern.findall(normalize(str(question))))
+    named = _names_or_values(answers, pattern, raw, text, keys, references) - references
+    distractor = _distractor(row, answers, pattern, named)
     if distractor is not None:
         gap, depth, needle = distractor
         return Error("distractor", right, of, gap, depth, needle)
     if right:
         return Error("wrong count" if task == "niah_none" else "incomplete", right, of)
-    names_value = answers == "values" and form is not _WORD and named - keys
+    names_value = answers == "values" and pattern is not _WORD and named - keys
     if task != "niah_none" and not names_value and _refuses(row, answers, raw, text, rules):
         return Error("refused", right, of)
     if rules is not None and _in_another_language(task, text, row["outputs"]):
@@ -167,7 +167,7 @@ def error_of(
     return Error("repeats the prompt" if _copies(raw, instruction) else "other", right, of)
 
 
-def _value_form(task: str, references: Collection[str]) -> re.Pattern[str]:
+def _value_pattern(task: str, references: Collection[str]) -> re.Pattern[str]:
     """Return the form of the values in needles: UUIDs, numbers or words."""
     if all(_UUID.fullmatch(reference) for reference in references):
         return _UUID
@@ -178,7 +178,7 @@ def _value_form(task: str, references: Collection[str]) -> re.Pattern[str]:
 
 def _names_or_values(
     answers: Answers,
-    form: re.Pattern[str],
+    pattern: re.Pattern[str],
     raw: str,
     text: str,
     keys: Collection[str],
@@ -195,21 +195,21 @@ def _names_or_values(
         return set()
     for key in keys:
         text = text.replace(f"for {key}", "for")
-    if form is not _DIGITS:
-        return set(form.findall(text))
+    if pattern is not _DIGITS:
+        return set(pattern.findall(text))
     lengths = [len(reference) for reference in references if reference.isdecimal()]
     return {value for value in numbers(text) if 2 * len(value) >= min(lengths, default=0)}
 
 
 def _distractor(
-    row: PartialRow, answers: Answers, form: re.Pattern[str], named: Collection[str]
+    row: PartialRow, answers: Answers, pattern: re.Pattern[str], named: Collection[str]
 ) -> tuple[float | None, float, str] | None:
     """Return the distractor that an answer names; None if it names none.
 
     Args:
         row: the row.
         answers: what the task asks for.
-        form: the form of the values.
+        pattern: what a value looks like.
         named: the wrong values or variables in the answer.
 
     Returns:
@@ -226,7 +226,7 @@ def _distractor(
         if answers == "variables":
             names = [name.casefold() for name in _ASSIGNED.findall(needle)]
         else:
-            names = form.findall(normalize(needle))
+            names = pattern.findall(normalize(needle))
         if not span["answer"] and names and names[-1] in named:
             needles.append((float(span["depth"]), needle))
     if gold and not needles and answers == "values":
@@ -356,7 +356,8 @@ def answers_from_memory(
     """Return a run's own answers, given without documents, to the questions of configurations.
 
     By configuration and row index, as `answers` are. RULER (section 5) calls wrong answers that
-    repeat these hallucinations. A suite's tasks with `no_documents` ask the same questions at `0k`.
+    repeat these hallucinations. A suite's tasks with `no_documents` ask the same
+    questions in the control.
     """
     memories: dict[str, dict[int, str]] = {}  # by data set of the questions
     datasets: dict[str, str] = {}  # by configuration with documents
@@ -404,7 +405,9 @@ def collect(
         for index, scored in scores.by_index.items():
             if (scored.strict if strict else scored.score) < 1:
                 wrong[index] = scored
-        rows = release.some_rows(name, COLUMNS, wrong) if release else _rows_of_prompts(scores)
+        rows = _rows_of_prompts(scores)
+        if release:
+            rows = release.some_rows(name, ERROR_COLUMNS, wrong)
         for row in rows:
             index = int(row["index"])
             if index not in wrong:

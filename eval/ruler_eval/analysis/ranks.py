@@ -29,7 +29,7 @@ from ruler_eval.analysis.compare import (
 )
 from ruler_eval.score.aggregates import weights
 from ruler_eval.score.intervals import CONFIDENCE, MIN_INDEPENDENT_ROWS, difference_interval
-from ruler_eval.score.results import Cell, Results, is_alone, lengths_of, row_values
+from ruler_eval.score.results import Cell, Results, is_control, lengths_of, row_values
 
 
 class Ranked(TypedDict):
@@ -63,7 +63,7 @@ def ranks(results: Mapping[str, Results]) -> Ranking:
     means: dict[str, dict[str, float]] = {model: {} for model in results}  # over shared rows, 0 … 1
     for name, cell in first["configurations"].items():
         shared = set.intersection(*[set(rows.get(name, ())) for rows in scores.values()])
-        if shared and not is_alone(cell):
+        if shared and not is_control(cell):
             cells[name] = cell
             for model, rows in scores.items():
                 means[model][name] = float(np.mean([rows[name][index] for index in sorted(shared)]))

@@ -179,7 +179,7 @@ def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
         with OpenRun(replace(engine.run, concurrency=options.load, retry_failed=True)) as work:
             rows = _by_config(plan.keys)
             work.answer(rows)
-            return work.finish(rows)
+            return work.count_states(rows)
 
 
 def dry_run(options: DoctorOptions) -> list[str]:

@@ -23,7 +23,7 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.run.backend import Backend
 from ruler_eval.run.chat_template import LostText
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import COLUMNS
+from ruler_eval.run.plan import PROMPT_COLUMNS
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.providers import Provider
 from ruler_eval.run.server import Server
@@ -117,7 +117,7 @@ def open_engine(
             backend=backend,
             prompter=prompter,
             provider=backend.provider if isinstance(backend, Server) else None,
-            window=backend.limit,
+            window=backend.context_window,
             mode=mode,
             counts="exact" if _counts(prompter, backend) else "unchecked",
             has_bos=prompter is not None and _has_bos(prompter),
@@ -195,7 +195,7 @@ def check_rows_fit(
     for config, index in plan.keys:
         first.setdefault(config, index)
     for config, index in first.items():
-        (row,) = release.some_rows(config, COLUMNS, [index])
+        (row,) = release.some_rows(config, PROMPT_COLUMNS, [index])
         prompt = engine.prompter(config, row)
         tokens, how = engine.backend.count(prompt), "tokens"
         if tokens is None:

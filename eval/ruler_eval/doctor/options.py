@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.options import (
-    Names,
+    NameOrNames,
     Option,
     OptionsOf,
     Place,
@@ -74,7 +74,7 @@ class DoctorOptions:
     """The options of an examination of one model on one server or engine."""
 
     base_url: Annotated[
-        Names | None,
+        NameOrNames | None,
         Option(
             "The server, such as http://localhost:8000/v1; several are asked in turn.",
             panel=WHAT,

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from ruler_common.errors import RulerError
 from ruler_common.manifest import FileEntry
-from ruler_common.names import DEFAULT_TOKENIZER, EVIDENCE_ALONE
+from ruler_common.names import CONTROL_LENGTH, DEFAULT_TOKENIZER
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Key
 from ruler_eval.doctor.options import DoctorOptions
@@ -127,12 +127,12 @@ def _chosen(
     if options.configs:
         chosen = [files[path] for path in chosen_files(options.configs, release.manifest)]
     else:
-        chosen = [file for file in files.values() if file["length"] != EVIDENCE_ALONE]
+        chosen = [file for file in files.values() if file["length"] != CONTROL_LENGTH]
         chosen = _of_one_tokenizer(chosen)
         if not chosen:
             raise RulerError(
                 f"The release '{options.dataset}' has only rows without a context "
-                f"({EVIDENCE_ALONE}): name a release with longer rows."
+                f"({CONTROL_LENGTH}): name a release with longer rows."
             )
         lengths = _chosen_lengths(chosen, options, window, compares)
         chosen = [file for file in chosen if file["length"] in lengths]

@@ -54,7 +54,7 @@ class Exported:
 
 def export(
     source: str,
-    form: str,
+    format: str,
     to: Path,
     configs: Sequence[str] = (),
     tokenizer: str | None = None,
@@ -62,7 +62,7 @@ def export(
 ) -> Exported:
     """Write configurations (default: all tasks) of a release into the new folder `to`.
 
-    `form` is a name in FORMATS. Shows a progress bar on a terminal. Raises RulerError for an
+    `format` is a name in FORMATS. Shows a progress bar on a terminal. Raises RulerError for an
     unknown configuration, a wrong digest, or a folder that is not empty.
     """
     release = Release.open(source, revision)
@@ -70,7 +70,7 @@ def export(
         raise RulerError(f"'{source}' is a folder: --revision is for a Hub repository.")
     chosen = choose(release, configs, tokenizer)
     with new_folder(to) as folder:
-        command = FORMATS[form](ExportJob(release=release, configs=chosen, folder=folder, to=to))
+        command = FORMATS[format](ExportJob(release=release, configs=chosen, folder=folder, to=to))
     rows = sum(release.size(config.name) for config in chosen)
     return Exported(len(chosen), rows, command)
 

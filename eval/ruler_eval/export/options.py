@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from ruler_common.errors import RulerError
-from ruler_common.options import Names, Option, Place, check_options, names_in
+from ruler_common.options import NameOrNames, Option, Place, check_options, names_in
 
 FORMATS = ("upstream", "kvpress", "lm-eval", "lighteval", "nemo", "gym")
 """Those of export_release.py, which is slow to import."""
@@ -25,7 +25,7 @@ class ExportOptions:
     ]
     to: Annotated[Place, Option("The folder to create.", metavar="DIR")]
     configs: Annotated[
-        Names | None,
+        NameOrNames | None,
         Option(
             "Configurations, groups too: niah_mk_4k,vt_8k, *_4k. Default: all.",
             short="-c",

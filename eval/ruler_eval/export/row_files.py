@@ -38,7 +38,7 @@ from ruler_eval.frozen_release import BATCH_ROWS
 REFERENCE_COLUMNS = ("index", "input", "outputs", "length", "answer_prefix")
 SUBSET = "validation"
 """The file name that the reference code's scripts read by default."""
-COLUMNS = ("input", "answer_prefix", "outputs", "task", "max_new_tokens", "context_end")
+RELEASE_COLUMNS = ("input", "answer_prefix", "outputs", "task", "max_new_tokens", "context_end")
 KVPRESS_COLUMNS = ("context", "question", "answer_prefix", "answer", "task", "max_new_tokens")
 FILE = f"{SPLIT}-00000-of-00001.parquet"
 
@@ -89,7 +89,7 @@ def write_kvpress(job: ExportJob) -> str:
         (job.folder / name).mkdir()
         with pq.ParquetWriter(job.folder / name / FILE, schema, **options) as writer:
             for config in configs:
-                rows = map(kvpress_view, job.release.rows(config.name, COLUMNS))
+                rows = map(kvpress_view, job.release.rows(config.name, RELEASE_COLUMNS))
                 while batch := list(itertools.islice(rows, BATCH_ROWS)):
                     writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     _write_card(job)

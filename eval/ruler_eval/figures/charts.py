@@ -60,7 +60,7 @@ def by_model(series: Sequence[Series]) -> tuple[Any, Any]:
 
 
 def length_axis(lengths: Mapping[str, int]) -> Any:
-    """Return a logarithmic axis of lengths, labelled by name; `0k` has no place on it."""
+    """Return a logarithmic axis of lengths, labelled by name; the control has no place on it."""
     tokens, cases = [], ""
     for name, number in lengths.items():
         if number:

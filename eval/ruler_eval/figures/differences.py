@@ -69,9 +69,9 @@ _VERDICTS: dict[Verdict, str] = {
     "unknown": "which does not show whether it is below",
 }
 _TASK_VERDICTS: dict[Verdict, str] = {
-    "smaller": "--max-task-drop {limit:g}: every configuration lost less (97.5 % confidence).",
-    "larger": "--max-task-drop {limit:g}: at least one lost more (97.5 % confidence).",
-    "unknown": "--max-task-drop {limit:g}: there are too few rows to tell whether each lost less.",
+    "smaller": "--max-task-drop {margin:g}: every configuration lost less (97.5 % confidence).",
+    "larger": "--max-task-drop {margin:g}: at least one lost more (97.5 % confidence).",
+    "unknown": "--max-task-drop {margin:g}: there are too few rows to tell whether each lost less.",
 }
 _ONE_LOOK = (
     "Some rows have no answer. This verdict is valid for a single look, at rows chosen in advance: "
@@ -422,7 +422,7 @@ def decision_sentences(result: Decision) -> list[str]:
     text += "." if mean == "unknown" else " (97.5 % confidence)."
     sentences = [text if result["whole"] else f"{text} {_ONE_LOOK}"]
     if "tasks" in result:
-        sentences.append(_TASK_VERDICTS[result["tasks"]].format(limit=result["max_task_drop"]))
+        sentences.append(_TASK_VERDICTS[result["tasks"]].format(margin=result["max_task_drop"]))
     return sentences
 
 
@@ -468,7 +468,7 @@ def counts_line(model: ComparedModel) -> str:
         "failed": counts["failed"],
         "missing": counts["missing"],
         "truncated": counts["truncated"],
-        "did not fit the model's window": counts["does_not_fit"],
+        "did not fit the context window": counts["does_not_fit"],
     }
     return ", ".join(f"{count:,} {ending}" for ending, count in endings.items() if count)
 

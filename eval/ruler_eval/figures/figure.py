@@ -31,15 +31,15 @@ FROM, TO = "95 % from", "95 % to"
 
 
 class Column(NamedTuple):
-    """A column of a figure's table: its header, the field of the records, and the format.
+    """A column of a figure's table: its header, the field of the records, and the style.
 
-    The format is one of Python's for numbers (COUNT for whole ones), "interval", "p", "percent", or
+    The style is one of Python's formats (COUNT for whole numbers), "interval", "p", "percent", or
     "±": a difference and its interval. Columns of details are in files only.
     """
 
     header: str
     field: str
-    form: str = ".1f"
+    style: str = ".1f"
     is_detail: bool = False
     # The field with a mark that follows the value, such as "†".
     mark: str = ""
@@ -47,24 +47,24 @@ class Column(NamedTuple):
     def text(self, record: Record) -> str:
         """Return the cell of a record as text."""
         value = record.get(self.field)
-        return value_text(value, self.form) + str(record.get(self.mark, ""))
+        return value_text(value, self.style) + str(record.get(self.mark, ""))
 
 
-def value_text(value: Any, form: str) -> str:
-    """Return a value as text: numbers by the format, and `-` for none."""
+def value_text(value: Any, style: str) -> str:
+    """Return a value as text: numbers in the style, and `-` for none."""
     if value is None:
         return "-"
-    if form == "interval":
+    if style == "interval":
         return bounds(value)
-    if form == "p":
+    if style == "p":
         return p_value(value)
-    if form == "percent":
+    if style == "percent":
         return f"{value:.0f} %"
-    if form == "±":
+    if style == "±":
         return signed(*value)
     if isinstance(value, str):
         return value
-    return number(value) if form == ".1f" else format(value, form)
+    return number(value) if style == ".1f" else format(value, style)
 
 
 def signed(difference: float, interval: Sequence[float] | None) -> str:
@@ -74,7 +74,7 @@ def signed(difference: float, interval: Sequence[float] | None) -> str:
 
 
 COUNT = ","
-"""The format of whole numbers."""
+"""The style of whole numbers."""
 MODEL = Column("model", "model")
 TASK = Column("task", "task")
 LENGTH = Column("length", "length")
@@ -172,7 +172,7 @@ class Figure:
         """Return the header and the values of all columns, unrounded; an interval is two."""
         header: list[str] = []
         for column in self.columns:
-            if column.form == "interval":
+            if column.style == "interval":
                 header += _ends(column)
             else:
                 header.append(column.header)
@@ -184,7 +184,7 @@ class Figure:
         values: list[Any] = []
         for column in self.columns:
             value = record.get(column.field)
-            if column.form == "interval":
+            if column.style == "interval":
                 values += value or [None, None]
             else:
                 values.append(value)

@@ -20,7 +20,7 @@ from ruler_eval.published.published_tables import (
     PublishedTable,
     newest_tables,
 )
-from ruler_eval.score.results import rows_of
+from ruler_eval.score.results import describe_rows
 
 MAX_MODELS = 10
 NOTE = (
@@ -162,7 +162,7 @@ def _table(series: Series, table: PublishedTable, own: Record, number: int) -> F
                 sources.append(model.source)
             record["model"] = f"{model.model} [{sources.index(model.source) + 1}]"
         records.append(record)
-    rows = rows_of(series.run.results)
+    rows = describe_rows(series.run.results)
     relation = "Beside" if are_frozen(rows) else "Not comparable with"
     names = [table.group, series.tokenizer]
     if table.dataset == "oneruler" and not table.is_task:

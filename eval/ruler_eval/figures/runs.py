@@ -16,7 +16,7 @@ from ruler_common.frozen import are_frozen
 from ruler_common.text import number_of, shortened
 from ruler_eval.figures.figure import COUNT, Column, Figure
 from ruler_eval.figures.series import DATASET_TITLES, Runs, ScoredRun
-from ruler_eval.score.results import Cell, Results, rows_of, warnings_of
+from ruler_eval.score.results import Cell, Results, describe_rows, warnings_of
 
 ENGINE_SETTINGS = (
     "max_model_len",
@@ -37,7 +37,7 @@ Trouble = Literal[
 TROUBLES: Mapping[Trouble, str] = {
     "missing": "missing",
     "failed": "failed",
-    "does_not_fit": "did not fit the window",
+    "does_not_fit": "did not fit the context window",
     "truncated": "truncated",
     "truncated_scored": "truncated but scored",
     "thinking": "with reasoning",
@@ -90,7 +90,8 @@ def rule_options(results: Results) -> list[str]:
 
 def headline(results: Results) -> str:
     """Return what was scored: model, data, rows, rules, and warnings about the scores."""
-    parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
+    model, dataset = results["model"] or "unnamed model", results["dataset"]["name"]
+    parts = [model, dataset, describe_rows(results)]
     if results["mode"]:
         parts.append(f"mode {results['mode']}")
     parts += [f"rules {results['score_version']}", *rule_options(results), *warnings_of(results)]
@@ -99,7 +100,7 @@ def headline(results: Results) -> str:
 
 def custom_rows_of(run: ScoredRun) -> str:
     """Return why the rows of a run are custom; "" if they are frozen."""
-    whose_rows = rows_of(run.results)
+    whose_rows = describe_rows(run.results)
     return "" if are_frozen(whose_rows) else short_text(whose_rows)
 
 
@@ -122,7 +123,7 @@ def facts_of(run: ScoredRun) -> dict[str, str]:
     facts = {
         "Model": short_text(results["model"]) or "not named",
         "Data": f"{DATASET_TITLES[dataset['name']]} {short_text(dataset['data_version'])}".strip(),
-        "Whose rows": short_text(rows_of(results)),
+        "Whose rows": short_text(describe_rows(results)),
         "Rules": ", ".join(rule_options(results)) or "default",
         "Tokenizer of the rows": ", ".join(sorted(tokenizers)),
         "Mode": short_text(results["mode"]) or NOT_RECORDED,
@@ -324,7 +325,7 @@ def _method(run: ScoredRun) -> str:
     facts, results = facts_of(run), run.results
     title = DATASET_TITLES[results["dataset"]["name"]]
     sentences = [
-        f"{facts['Model']} was evaluated on {title} ({rows_of(results)}; digest of the rows "
+        f"{facts['Model']} was evaluated on {title} ({describe_rows(results)}; digest of the rows "
         f"{rows_digest(results)}), with the prompts counted by the tokenizer "
         f"{facts['Tokenizer of the rows']}.",
         f"Answers were scored by ruler-release's rules, version {results['score_version']} "

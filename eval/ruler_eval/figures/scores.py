@@ -18,7 +18,7 @@ from typing import Any, Literal
 import altair as alt
 
 from ruler_common.errors import RulerError
-from ruler_common.names import EVIDENCE_ALONE
+from ruler_common.names import CONTROL_LENGTH
 from ruler_common.text import number_of
 from ruler_eval.analysis.compare import Pairs, paired_cells, paired_over
 from ruler_eval.figures.charts import (
@@ -519,7 +519,7 @@ def _mean_records_of(series: Series, group: GroupSummary) -> list[Record]:
 
 
 def _averages_of_tasks(records: Sequence[Record], runs: Runs, group: GroupSummary) -> list[Record]:
-    """Return the average of each row over the lengths, if it was scored at each; `0k` is none."""
+    """Return the average of each row over the lengths, if it was scored at each; no control."""
     lengths = [length.upper() for length, tokens in runs.lengths.items() if tokens]
     by_row: dict[str, dict[str, float | None]] = {}
     for record in records:
@@ -568,23 +568,23 @@ def _variants_of(cell: Cell) -> list[tuple[str, float]]:
 
 
 def control(runs: Runs) -> Figure:
-    """Return each score in percent of the task's score at `0k`, if that was scored."""
+    """Return each score in percent of that of the task's control, if it was scored."""
     records: list[Record] = []
     for series in runs.series:
         shares: dict[tuple[str, str], float] = {}  # by task and length
         for cell in series.cells.values():
-            if (share := cell.get("relative_to_0k")) is not None:
+            if (share := cell.get("percent_of_control")) is not None:
                 shares[cell["task"], cell["length"]] = share
         if shares:
             for length, mean in series.groups["all"]["lengths"].items():
-                if (share := mean.get("relative_to_0k")) is not None:
+                if (share := mean.get("percent_of_control")) is not None:
                     shares["mean by mean", length] = share
         for row in [*runs.tasks, "mean by mean"]:
             for length in runs.lengths:
-                if (row, length) in shares and length != EVIDENCE_ALONE:
+                if (row, length) in shares and length != CONTROL_LENGTH:
                     place = {"model": series.label, "row": row, "column": length.upper()}
                     records.append({**place, "score": shares[row, length]})
-    title = "Scores in percent of those at 0k (only the evidence)"
+    title = "Scores in percent of the control's (0k, evidence only)"
     return _pivot_figure(runs, "control", title, records)
 
 

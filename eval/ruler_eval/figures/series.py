@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from ruler_common.errors import RulerError
-from ruler_common.names import EVIDENCE_ALONE, Names
+from ruler_common.names import CONTROL_LENGTH, Names
 from ruler_common.text import shortened
 from ruler_eval.score.aggregates import categories, for_all, in_languages
 from ruler_eval.score.results import (
@@ -107,8 +107,8 @@ class Runs:
 
     @cached_property
     def has_one_length(self) -> bool:
-        """Whether there is at most one length, the control `0k` not counted."""
-        return len(self.lengths.keys() - {EVIDENCE_ALONE}) <= 1
+        """Whether there is at most one length, the control not counted."""
+        return len(self.lengths.keys() - {CONTROL_LENGTH}) <= 1
 
     def first_series(self, run_number: int) -> Series:
         """Return the first series of a run."""

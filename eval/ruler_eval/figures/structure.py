@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 
 from ruler_common.errors import RulerError
+from ruler_common.names import CONTROL_LENGTH
 from ruler_common.text import number_of
 from ruler_eval.analysis.complexity import Panel, correlate, panels
 from ruler_eval.figures.charts import (
@@ -37,8 +38,8 @@ from ruler_eval.figures.series import COLOURS, SHAPES, Runs, Series
 
 COMPLEXITY_NOTE = (
     "Each chart shows tasks that differ in one parameter only, as in Figures 2 and 3 of RULER’s "
-    "paper. A line is a length, and 0K is the evidence only; a dashed line is a task that was run "
-    "only at 0K, such as question answering without documents."
+    "paper. A line is a length, and 0K is the control; a dashed line is a task that was run only "
+    "in the control, such as question answering without documents."
 )
 _NOT_INDEPENDENT = (
     "Lengths of one model are not independent: scores of most tasks fall with the length, so tasks "
@@ -66,14 +67,14 @@ def complexity(runs: Runs) -> list[Figure]:
 def panel_figure(runs: Runs, series: Series, name: str, panel: Panel) -> Figure:
     """Return the chart of scores by the panel's parameter, with a line for each length.
 
-    A task that was scored only at `0k`, while others have more lengths, is a dashed horizontal
-    line, such as question answering without documents.
+    A task that was scored only in the control, while others have more lengths, is a dashed
+    horizontal line, such as question answering without documents.
     """
     lengths = [length for length in runs.lengths if length in panel.lengths]
     records: list[Record] = []
     values = []
     for line in panel.lines:
-        is_dashed = len(lengths) > 1 and line.scores.keys() == {"0k"}
+        is_dashed = len(lengths) > 1 and line.scores.keys() == {CONTROL_LENGTH}
         if not is_dashed:
             values.append(line.value)
         for length in lengths:

@@ -293,6 +293,6 @@ def _unanswered(runs: Runs) -> list[str]:
         counts = count_troubles(cells)
         named = [f"{counts[key]:,} {TROUBLES[key]}" for key in UNANSWERED if key in counts]
         if named:
-            rows = sum(cell["rows_asked"] for cell in cells.values())
+            rows = sum(cell["rows_requested"] for cell in cells.values())
             unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")
     return [f"Not answered to the end: {'; '.join(unanswered)}."] if unanswered else []

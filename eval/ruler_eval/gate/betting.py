@@ -1,12 +1,12 @@
-"""Test whether a mean drop is smaller or larger than a limit, however often the data are looked at.
+"""Test whether a mean drop is smaller or larger than a margin, however often one looks.
 
-    smaller, larger = evidence(drops, 0.02, of=6500)  # a limit of 2 points, 6,500 rows in all
+    smaller, larger = evidence(drops, 0.02, of=6500)  # a margin of 2 points, 6,500 rows in all
     smaller[-1] >= THRESHOLD                          # over all 6,500 rows the drop is smaller
 
 `drops` are row differences A − B in −1 … 1. The first axis is steps; each step holds one row of
 every stratum (a task at a length).
 
-The rule. Let D be the difference A − B of a row, d the limit, N = `of` the number of rows in all
+The rule. Let D be the difference A − B of a row, d the margin, N = `of` the number of rows in all
 strata together. There are two bets, each a fraction λ of the largest bet that cannot lose
 everything:
 
@@ -76,14 +76,14 @@ _MAX_LOG = 690.0  # e^690 is a finite number
 
 
 def evidence(
-    drops: np.ndarray, limit: float, of: int | None = None, independence: np.ndarray | None = None
+    drops: np.ndarray, margin: float, of: int | None = None, independence: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return, after each step, the highest evidence so far for a smaller and for a larger drop.
 
     Args:
         drops: Row differences A − B in −1 … 1, of shape (steps, strata), or
             (pairs, steps, strata) for many pairs of runs at once.
-        limit: The limit in −1 … 1.
+        margin: The margin in −1 … 1.
         of: The number of rows, over all strata, that the steps are drawn from without replacement;
             None if they are a sample.
         independence: For each step, the share of the rows so far that count as independent; None
@@ -93,12 +93,12 @@ def evidence(
         Two arrays of shape (steps,) or (pairs, steps).
     """
     drops = np.asarray(drops, dtype=float)
-    mean = np.full(drops.shape[:-1], limit)
+    mean = np.full(drops.shape[:-1], margin)
     if of is not None:
         sums = drops.sum(-1)
         rows_before = np.arange(drops.shape[-2]) * drops.shape[-1]
         sum_before = np.cumsum(sums, axis=-1) - sums
-        mean = np.clip((of * limit - sum_before) / (of - rows_before), -_END, _END)
+        mean = np.clip((of * margin - sum_before) / (of - rows_before), -_END, _END)
     gains = mean[..., None] - drops
     share = np.ones(drops.shape[-2]) if independence is None else independence
     smaller = _best_mixture(gains, 1 / (1 - mean), share)
@@ -138,15 +138,15 @@ def anytime_bounds(
     alpha: float = ALPHA,
     independence: np.ndarray | None = None,
 ) -> tuple[float, float]:
-    """Return a confidence interval: the limits about which there is no verdict yet.
+    """Return a confidence interval: the margins about which there is no verdict yet.
 
     Each end misses with a probability of at most `alpha`, however often the interval is computed.
-    The evidence grows with the distance of the limit, so the ends are found by root search.
+    The evidence grows with the distance of the margin, so the ends are found by root search.
     """
     from scipy.optimize import brentq
 
-    def log_evidence(limit: float, side: int) -> float:
-        return float(np.log(evidence(drops, limit, of, independence)[side][-1] * alpha))
+    def log_evidence(margin: float, side: int) -> float:
+        return float(np.log(evidence(drops, margin, of, independence)[side][-1] * alpha))
 
     def bound(side: int, end: float) -> float:
         is_ruled_out = log_evidence(end * _END, side) > 0

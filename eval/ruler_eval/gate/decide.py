@@ -1,19 +1,19 @@
-"""Decide with as few rows as possible whether a model loses less than a limit against another.
+"""Decide with as few rows as possible whether a model loses less than a margin against another.
 
     decide_stored(DecideOptions("runs/base", "runs/quantised", max_drop=2))["verdict"]  # "smaller"
     decide_run(DecideOptions("runs/base", max_drop=2, run={"backend": …}), on_look=print)
 
 There are two questions. The verdict is about *these rows*: is the drop over all rows of the plan
-below the limit? Before the last row it is wrong with a probability of at most ALPHA on each side,
+below the margin? Before the last row it is wrong with a probability of at most ALPHA on each side,
 however often the rows are looked at (betting.py has the rule and its proof); after the last row it
-is exact, computed in fractions. With `max_task_drop` every task at every length has a limit too,
+is exact, computed in fractions. With `max_task_drop` every task at every length has a margin too,
 because a task that is lost at one length moves the mean over 13 tasks and 6 lengths by 1.3 points
 only. The second question is about *other rows like these*: `other_rows_interval` is the 95 %
 interval of the drop on another sample of the benchmark.
 
 Rows are looked at in the order of plan.py until there is a verdict. Later rows are in flight while
 it looks; those answered by the end are stored, but neither the decision nor results.json has them.
-A row without an answer counts as wrong. The limit and the rule are written to run.json before the
+A row without an answer counts as wrong. The margin and the rule are written to run.json before the
 first row, the verdict and all looks to decision.json after the last one. If the process is killed,
 the same call looks at the same rows in the same order and reaches the same verdict.
 """
@@ -108,7 +108,7 @@ class SequentialDecision(TypedDict):
     """The maximum probability of a wrong verdict about these rows, on each side."""
     max_drop: float
     max_task_drop: float | None
-    """The limit for every task and length; None if they are not tested one by one."""
+    """The margin for every task and length; None if they are not tested one by one."""
     verdict: Verdict
     """`unknown` until a verdict is reached; never after the last row. With `max_task_drop`:
     `smaller` if both verdicts below are, `larger` if one of them is."""
@@ -135,8 +135,8 @@ class SequentialDecision(TypedDict):
     """Only if some rows are unanswered."""
 
 
-class Limits(NamedTuple):
-    """The limits of a decision, in points, fixed before the first row."""
+class Margins(NamedTuple):
+    """The margins of a decision, in points, fixed before the first row."""
 
     max_drop: float  # of the mean
     max_task_drop: float | None = None  # of every task and length
@@ -159,10 +159,10 @@ class Candidate(Protocol):
 class StoredRows:
     """Model B, whose rows are in the results of a finished run."""
 
-    def __init__(self, base: Results, results: Results, limits: Limits) -> None:
-        """Raise RulerError if the models cannot be paired, or if a different limit was fixed."""
+    def __init__(self, base: Results, results: Results, margins: Margins) -> None:
+        """Raise RulerError if the models cannot be paired, or if a different margin was fixed."""
         paired_cells(base, results)
-        check_same_limits(results, limits)
+        check_same_margins(results, margins)
         self.plan = plan_of_results(base, results)
         self.rows = ScoredRows.from_results(results)
         self.model: str | None = results["model"]
@@ -179,12 +179,12 @@ class StoredRows:
 def decide(
     base: Results,
     candidate: Candidate,
-    limits: Limits,
+    margins: Margins,
     on_look: Callable[[SequentialDecision], None],
 ) -> SequentialDecision:
     """Look at the rows of two models until there is a verdict, and return the last look."""
-    check_same_limits(base, limits)
-    test = SequentialTest(base, candidate, limits)
+    check_same_margins(base, margins)
+    test = SequentialTest(base, candidate, margins)
     for rows in candidate.plan.looks():
         if missing := candidate.plan.missing_row(test.rows_a.scores, rows):
             raise RulerError(
@@ -213,23 +213,23 @@ def decide_stored(options: DecideOptions) -> SequentialDecision:
         raise RulerError("To run B's missing rows, name --backend and --model too.")
     check_different_runs([Path(options.base), Path(str(options.candidate))])
     base = open_results(Path(options.base))
-    limits = Limits(options.max_drop, options.max_task_drop)
-    stored = StoredRows(base, open_results(Path(str(options.candidate))), limits)
-    return decide(base, stored, limits, on_look=lambda look: None)
+    margins = Margins(options.max_drop, options.max_task_drop)
+    stored = StoredRows(base, open_results(Path(str(options.candidate))), margins)
+    return decide(base, stored, margins, on_look=lambda look: None)
 
 
 def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], None]) -> DecidedRun:
     """Run model B until there is a verdict, and write its decision.json and results.json.
 
-    Raises RulerError if the models have different rows, or if a different limit was fixed.
+    Raises RulerError if the models have different rows, or if a different margin was fixed.
     """
     run_options = run_of_model_b(options)
     base = open_results(Path(options.base))
-    limits = Limits(options.max_drop, options.max_task_drop)
-    fixed = fixed_settings(base, limits)
+    margins = Margins(options.max_drop, options.max_task_drop)
+    fixed = fixed_settings(base, margins)
     with open_waves(run_options, fixed, base, look_order_of_file) as run:
-        decision = decide(base, run, limits, on_look)
-        summary = run.finish("decision", decision)
+        decision = decide(base, run, margins, on_look)
+        summary = run.store_results("decision", decision)
         return DecidedRun(decision, summary, run.remaining_tokens)
 
 
@@ -244,28 +244,28 @@ def run_of_model_b(options: DecideOptions) -> RunOptions:
     return run_options
 
 
-def fixed_settings(base: Results, limits: Limits) -> dict[str, Any]:
+def fixed_settings(base: Results, margins: Margins) -> dict[str, Any]:
     """Return the settings that are fixed before the first row, with a digest of A's scores."""
     scores = {name: [*rows.items()] for name, rows in row_values(base, "score").items()}
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
-    fixed = {"max_drop": float(limits.max_drop), "rule": RULE, "alpha": ALPHA}
-    if limits.max_task_drop is not None:
-        fixed["max_task_drop"] = float(limits.max_task_drop)
+    fixed = {"max_drop": float(margins.max_drop), "rule": RULE, "alpha": ALPHA}
+    if margins.max_task_drop is not None:
+        fixed["max_task_drop"] = float(margins.max_task_drop)
     return {"decide": {**fixed, "base": base["model"], "base_scores": digest}}
 
 
-def check_same_limits(results: Results, limits: Limits) -> None:
-    """Raise RulerError if a limit differs from the one fixed before the run's first row."""
+def check_same_margins(results: Results, margins: Margins) -> None:
+    """Raise RulerError if a margin differs from the one fixed before the run's first row."""
     fixed = results["run"].get("decide")
     if fixed is None:
         return
     for name, flag in (("max_drop", "--max-drop"), ("max_task_drop", "--max-task-drop")):
         value = fixed.get(name)
-        if value != getattr(limits, name):
+        if value != getattr(margins, name):
             remedy = f"leave {flag} out" if value is None else f"give {flag} {value:g}"
-            limit = "no limit for single tasks was" if value is None else f"{flag} {value:g} was"
+            margin = "no margin for single tasks was" if value is None else f"{flag} {value:g} was"
             raise RulerError(
-                f"For this run {limit} fixed before the first row. A limit chosen after looking "
+                f"For this run {margin} fixed before the first row. A margin chosen after looking "
                 f"has an unknown error: {remedy}, or run all rows and compare them."
             )
 
@@ -273,8 +273,8 @@ def check_same_limits(results: Results, limits: Limits) -> None:
 class SequentialTest:
     """The looks at two models so far."""
 
-    def __init__(self, base: Results, candidate: Candidate, limits: Limits) -> None:
-        self.plan, self.limits = candidate.plan, limits
+    def __init__(self, base: Results, candidate: Candidate, margins: Margins) -> None:
+        self.plan, self.margins = candidate.plan, margins
         self.rows_a, self.rows_b = ScoredRows.from_results(base), candidate.rows
         self._base, self._candidate = base, candidate
         self._drops = np.empty((0, len(self.plan.order)))
@@ -287,7 +287,7 @@ class SequentialTest:
         drop = 100 * float(self._drops.mean())
         is_last = rows == self.plan.rows
         if is_last:
-            mean_verdict = _exact_verdict([*self._drops.T], self.limits.max_drop)
+            mean_verdict = _exact_verdict([*self._drops.T], self.margins.max_drop)
             interval = [drop, drop]
             other_rows_interval = self._interval_of_all()
         else:
@@ -299,14 +299,14 @@ class SequentialTest:
             bounds = anytime_bounds(self._drops, independence=shares)
             other_rows_interval = [100 * end for end in bounds]
         verdict, task_verdict = mean_verdict, None
-        if self.limits.max_task_drop is not None:
-            task_verdict = self._task_verdict(self.limits.max_task_drop, is_last)
+        if self.margins.max_task_drop is not None:
+            task_verdict = self._task_verdict(self.margins.max_task_drop, is_last)
             verdict = joint_verdict(mean_verdict, task_verdict)
         decision = SequentialDecision(
             rule=RULE,
             alpha=ALPHA,
-            max_drop=self.limits.max_drop,
-            max_task_drop=self.limits.max_task_drop,
+            max_drop=self.margins.max_drop,
+            max_task_drop=self.margins.max_task_drop,
             verdict=verdict,
             mean_verdict=mean_verdict,
             task_verdict=task_verdict,
@@ -325,12 +325,12 @@ class SequentialTest:
             decision["answered"] = self._over_answered(is_last)
         return decision
 
-    def _task_verdict(self, limit: float, is_last: bool) -> Verdict:
-        """Return whether every stratum loses less than a limit, or one of them more."""
+    def _task_verdict(self, margin: float, is_last: bool) -> Verdict:
+        """Return whether every stratum loses less than a margin, or one of them more."""
         if is_last:
-            verdicts = [_exact_verdict([column], limit) for column in self._drops.T]
+            verdicts = [_exact_verdict([column], margin) for column in self._drops.T]
         else:
-            smaller, larger = evidence(self._drops.T[..., None], limit / 100, self.plan.rows)
+            smaller, larger = evidence(self._drops.T[..., None], margin / 100, self.plan.rows)
             count = len(self.plan.order)
             verdicts = [
                 _verdict(s / count, x / count)
@@ -412,7 +412,7 @@ class SequentialTest:
         if all(len(column) for column in columns):
             drop = 100 * float(np.mean([column.mean() for column in columns]))
             if is_last:
-                verdict = _exact_verdict(columns, self.limits.max_drop)
+                verdict = _exact_verdict(columns, self.margins.max_drop)
             else:
                 steps = min(len(column) for column in columns)
                 complete = np.array([column[:steps] for column in columns]).T
@@ -420,7 +420,7 @@ class SequentialTest:
         return AnsweredDrop(unanswered=int((~self._answered).sum()), drop=drop, verdict=verdict)
 
     def _evidence(self, drops: np.ndarray, of: int | None) -> tuple[float, float]:
-        smaller, larger = evidence(drops, self.limits.max_drop / 100, of)
+        smaller, larger = evidence(drops, self.margins.max_drop / 100, of)
         return float(smaller[-1]), float(larger[-1])
 
     def _interval_of_all(self) -> list[float]:
@@ -442,8 +442,8 @@ def _verdict(smaller: float, larger: float) -> Verdict:
     return "larger" if larger >= THRESHOLD else "unknown"
 
 
-def _exact_verdict(columns: Sequence[np.ndarray], limit: float) -> Verdict:
-    """Return whether the mean of the columns' means is below a limit in points, without rounding.
+def _exact_verdict(columns: Sequence[np.ndarray], margin: float) -> Verdict:
+    """Return whether the mean of the columns' means is below a margin in points, without rounding.
 
     The row differences are fractions with small denominators, such as 3/10 for ten words.
     """
@@ -452,5 +452,5 @@ def _exact_verdict(columns: Sequence[np.ndarray], limit: float) -> Verdict:
         values, counts = np.unique(column, return_counts=True)
         for value, count in zip(values.tolist(), counts.tolist(), strict=True):
             total += Fraction(value).limit_denominator(_MAX_DENOMINATOR) * count / len(column)
-    is_below = 100 * total / len(columns) < Fraction(str(limit))
+    is_below = 100 * total / len(columns) < Fraction(str(margin))
     return "smaller" if is_below else "larger"

@@ -72,9 +72,9 @@ class DecideOptions:
         run = {name: value for name, value in self.run.items() if value is not None}
         object.__setattr__(self, "run", run)
         check_options(self)
-        for flag, limit in (("max-drop", self.max_drop), ("max-task-drop", self.max_task_drop)):
-            if limit is not None and abs(limit) >= 100:
-                raise RulerError(f"--{flag} {limit:g} is not a number of points, such as 1.5.")
+        for flag, margin in (("max-drop", self.max_drop), ("max-task-drop", self.max_task_drop)):
+            if margin is not None and abs(margin) >= 100:
+                raise RulerError(f"--{flag} {margin:g} is not a number of points, such as 1.5.")
 
 
 def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:

@@ -20,7 +20,7 @@ from ruler_common.rows import row_order
 from ruler_eval.run.look_order import look_order
 from ruler_eval.run.plan import RunPlan
 from ruler_eval.score.own_run import stopped_at
-from ruler_eval.score.results import Results, Scores, is_alone, row_values
+from ruler_eval.score.results import Results, Scores, is_control, row_values
 
 LOOK_EVERY, LOOK_EVERY_OVER_LENGTHS = 5, 2
 """New rows of each task and length between two looks, at one length and at several."""
@@ -105,7 +105,7 @@ def plan_of_results(base: Results, candidate: Results | None = None) -> LookPlan
     configs: dict[Stratum, list[str]] = {}
     scores = row_values(base, "score")
     for name, cell in base["configurations"].items():
-        if is_alone(cell):  # the control 0k counts in no mean
+        if is_control(cell):  # the control 0k counts in no mean
             continue
         stratum = cell["task"], cell["length"]
         frozen = row_order(version, data["name"], *stratum, cell["rows_available"])

@@ -108,4 +108,4 @@ def run_until(
             on_look(estimate)
             if estimate["half_width"] <= half_width:
                 break
-        return run.finish("estimate", estimate)
+        return run.store_results("estimate", estimate)

@@ -3,7 +3,7 @@
 with open_waves(options, {"until": …}) as run:
     run.answer(20)                     # now 20 rows of each task and length have scores
     run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}, and some later rows
-    run.finish("estimate", {…})        # estimate.json and results.json
+    run.store_results("estimate", {…})  # estimate.json and results.json
 
 A wave is the rows between two looks. The server gets the next waves without a pause.
 """
@@ -34,7 +34,7 @@ from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
-COLUMNS = ("index", "outputs", "none_word")
+REFERENCE_COLUMNS = ("index", "outputs", "none_word")
 """The columns that a row's score depends on."""
 
 
@@ -105,7 +105,7 @@ class RunInWaves:
         self._configs = {}
         self._tasks = {}
         for name in configs:
-            self._rows[name] = {row["index"]: row for row in release.rows(name, COLUMNS)}
+            self._rows[name] = {row["index"]: row for row in release.rows(name, REFERENCE_COLUMNS)}
             self._configs[name] = config = release.parse(name)
             self._tasks[name] = scoring_task(config.task, release.dataset, release)
         if base is not None:
@@ -198,17 +198,17 @@ class RunInWaves:
             raise RulerError(f"The {row} has no answer: run the same command again.")
         self._rows_answered = rows
 
-    def finish(self, name: str, result: Mapping[str, Any]) -> RunSummary:
+    def store_results(self, name: str, result: Mapping[str, Any]) -> RunSummary:
         """Write a result, such as `decision`, and results.json; return the states of the rows.
 
         Rows in flight are stored, but only the rows that were looked at count.
         """
-        self.work.record(name, result)
+        self.work.write_result(name, result)
         self.work.stop()
         for _ in self.records:
             pass
         rows = self.plan.part(0, self._rows_answered)
-        summary = self.work.finish(rows)
+        summary = self.work.count_states(rows)
         run = PredictionOptions(
             self.options.folder,
             dataset=self.options.dataset,

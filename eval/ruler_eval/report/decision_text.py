@@ -50,30 +50,30 @@ def decision_lines(decision: SequentialDecision) -> list[str]:
 def verdict_sentence(decision: SequentialDecision) -> str:
     """Return the verdict about the mean over the rows of the plan, with both models named."""
     models = f"from {_named('A', decision['a'])} to {_named('B', decision['b'])}"
-    limit, rows = f"{decision['max_drop']:g} points", f"{decision['of']:,} rows of each task"
+    margin, rows = f"{decision['max_drop']:g} points", f"{decision['of']:,} rows of each task"
     verdict = decision["mean_verdict"]
     if decision["rows"] == decision["of"]:
         compared = "below" if verdict == "smaller" else "not below"
         drop = f"{decision['drop']:.1f} points over all {rows}"
-        return f"The drop {models} is {drop}: {compared} {limit}."
+        return f"The drop {models} is {drop}: {compared} {margin}."
     if verdict == "unknown":
-        return f"Whether the drop {models} over all {rows} is below {limit} is not decided."
+        return f"Whether the drop {models} over all {rows} is below {margin} is not decided."
     compared = "below" if verdict == "smaller" else "above"
     return (
-        f"The drop {models} over all {rows} is {compared} {limit} ({_confidence(decision)}). "
+        f"The drop {models} over all {rows} is {compared} {margin} ({_confidence(decision)}). "
         f"{decision['rows']:,} rows of each task were enough."
     )
 
 
 def task_sentence(decision: SequentialDecision) -> str:
     """Return the verdict about every task at every length."""
-    limit = f"{decision['max_task_drop']:g} points"
+    margin = f"{decision['max_task_drop']:g} points"
     sure = "" if decision["rows"] == decision["of"] else f" ({_confidence(decision)})"
     if decision["task_verdict"] == "smaller":
-        return f"Every task at every length loses less than {limit}{sure}."
+        return f"Every task at every length loses less than {margin}{sure}."
     if decision["task_verdict"] == "larger":
-        return f"At least one task at one length does not lose less than {limit}{sure}."
-    return f"Whether every task at every length loses less than {limit} is not decided."
+        return f"At least one task at one length does not lose less than {margin}{sure}."
+    return f"Whether every task at every length loses less than {margin} is not decided."
 
 
 def worst_sentence(decision: SequentialDecision) -> str:
@@ -134,11 +134,11 @@ def _answered(decision: SequentialDecision) -> str:
     without = f"Without the {number_of(answered['unanswered'], 'row')} of either model"
     if answered["drop"] is None:
         return f"{without}, a task has no row that both answered, so there is no second verdict."
-    limit = f"{decision['max_drop']:g} points"
+    margin = f"{decision['max_drop']:g} points"
     verdicts = {
-        "smaller": f"which is below {limit}",
-        "larger": f"which is not below {limit}",
-        "unknown": f"which does not show yet whether it is below {limit}",
+        "smaller": f"which is below {margin}",
+        "larger": f"which is not below {margin}",
+        "unknown": f"which does not show yet whether it is below {margin}",
     }
     return f"{without} the drop is {answered['drop']:.1f} points, {verdicts[answered['verdict']]}."
 

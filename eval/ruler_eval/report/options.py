@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_common.names import check_name
-from ruler_common.options import Names, Option, Place, check_options, names_in, several
+from ruler_common.options import NameOrNames, Option, Place, check_options, names_in, several
 from ruler_eval.report.formats import CHARTS, FORMATS
 
 
@@ -25,7 +25,7 @@ class ReportOptions:
     out: Annotated[Place, Option("The page.", short="-o", metavar="FILE")] = "report.html"
     title: Annotated[str | None, Option("The title of the page.")] = None
     names: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "What to call each model, in order; repeatable.",
             flag="--name",
@@ -64,7 +64,7 @@ class ReportOptions:
         Option("Also write every figure of the page into this folder.", metavar="DIR"),
     ] = None
     format: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "The formats of --figures: svg and pdf (charts; pip install 'ruler-release[figures]'), "
             "csv, latex, markdown, json, text.",
@@ -75,5 +75,5 @@ class ReportOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        for form in several(self.format):
-            check_name("--format", form, (*CHARTS, *FORMATS))
+        for name in several(self.format):
+            check_name("--format", name, (*CHARTS, *FORMATS))

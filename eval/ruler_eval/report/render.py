@@ -63,14 +63,14 @@ _THEME = {
 _WIDTH = 560  # pixels of a chart that is as wide as its place
 
 
-def render(figures: Sequence[Figure], form: str) -> str:
+def render(figures: Sequence[Figure], format: str) -> str:
     """Return figures in a format of FORMATS; those without anything to show are left out.
 
     CSV is one table: of several figures, all must have the same columns. Raises RulerError if they
     do not, or if there is no table.
     """
     shown = [figure for figure in figures if not figure.is_empty]
-    return _RENDERERS[form](shown)
+    return _RENDERERS[format](shown)
 
 
 def text(figures: Sequence[Figure]) -> str:
@@ -198,17 +198,17 @@ def write_figures(figures: Sequence[Figure], folder: Path, formats: Sequence[str
     """
     files = []
     folder.mkdir(parents=True, exist_ok=True)
-    for form in formats:
+    for format in formats:
         for figure in figures:
-            if form in CHARTS:
+            if format in CHARTS:
                 if (chart := chart_of(figure)) is None:
                     continue
-                content = _drawn(chart, form)
+                content = _drawn(chart, format)
             elif figure.records:
-                content = (render([figure], form) + "\n").encode("utf-8", "backslashreplace")
+                content = (render([figure], format) + "\n").encode("utf-8", "backslashreplace")
             else:
                 continue
-            file = folder / f"{figure.name}.{SUFFIXES.get(form, form)}"
+            file = folder / f"{figure.name}.{SUFFIXES.get(format, format)}"
             with temporary_beside(file) as temporary:
                 temporary.write_bytes(content)
             files.append(file)
@@ -251,7 +251,7 @@ def _show_models(part: Any) -> None:
             _show_models(item)
 
 
-def _drawn(chart: dict[str, Any], form: str) -> bytes:
+def _drawn(chart: dict[str, Any], format: str) -> bytes:
     """Return a chart as SVG or PDF."""
     try:
         import vl_convert
@@ -259,6 +259,6 @@ def _drawn(chart: dict[str, Any], form: str) -> bytes:
         raise RulerError(
             "SVG and PDF are drawn by vl-convert: pip install 'ruler-release[figures]'"
         ) from error
-    if form == "pdf":
+    if format == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(chart, config=_THEME))
     return str(vl_convert.vegalite_to_svg(chart, config=_THEME)).encode()

@@ -11,7 +11,7 @@ Text from rows and answers cannot control the terminal: control characters are s
 
 from __future__ import annotations
 
-from ruler_common.text import COLUMNS, sentences, shortened, visible
+from ruler_common.text import TERMINAL_WIDTH, sentences, shortened, visible
 from ruler_eval.report.row_view import MAX_ANSWER, MAX_PIECE, Piece, RowView
 
 _MAX_PART = 1200
@@ -89,13 +89,13 @@ def _shorten_middle(text: str) -> str:
 
 
 def _indented(text: str, by: str = "  ") -> str:
-    """Return a text wrapped to COLUMNS columns and indented, with its line breaks kept."""
+    """Return a text wrapped to TERMINAL_WIDTH columns and indented, with its line breaks kept."""
     from rich.console import Console
     from rich.text import Text
 
     lines = []
     for line in visible(text).split("\n"):
         # A Chinese character takes two columns, a combining accent none.
-        for part in Text(line).wrap(Console(), COLUMNS - len(by)) or [Text("")]:
+        for part in Text(line).wrap(Console(), TERMINAL_WIDTH - len(by)) or [Text("")]:
             lines.append((by + part.plain).rstrip())
     return "\n".join(lines).strip("\n")

@@ -25,7 +25,7 @@ from ruler_eval.score.stored import open_scores
 from ruler_eval.tasks import scoring_task
 from ruler_score.language_text import Language
 
-COLUMNS = (
+VIEW_COLUMNS = (
     "input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length",
     "context_start", "context_end", "question", "evidence", "none_word",
 )  # fmt: skip
@@ -125,7 +125,7 @@ def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = (
     """
     config = _existing_config(release, config)
     size = release.size(config)
-    rows = release.some_rows(config, COLUMNS, {index}) if 0 <= index < size else iter(())
+    rows = release.some_rows(config, VIEW_COLUMNS, {index}) if 0 <= index < size else iter(())
     row = next(rows, None)
     if row is None:
         raise RulerError(f"'{config}' has no row {index}: it has {size} rows, 0 to {size - 1}.")

@@ -86,11 +86,11 @@ class Backend(ABC):
     options: RunOptions
     tokenizer: Any = None
     """The model's tokenizer; None if the server has it."""
-    limit: int | None = None
-    """The context length in tokens; None if it is unknown."""
-    model_limit: int | None = None
-    """The model's context length, if `limit` is only what the rows are estimated to need."""
-    window: int | None = None
+    context_window: int | None = None
+    """The context window in tokens; None if it is unknown."""
+    model_context_window: int | None = None
+    """The model's context window, if `context_window` is only `needed_context`."""
+    needed_context: int | None = None
     """The tokens that the rows are estimated to need, if that was computed."""
     server_template: ServerTemplate | None = None
     """The server's chat template, if it renders the prompts and can be asked."""

@@ -84,7 +84,7 @@ class BatchFiles(Backend):
     name = "batch"
 
     def __init__(self, options: RunOptions) -> None:
-        """Load the tokenizer and the context length of the model, as far as they are known."""
+        """Load the tokenizer and the context window of the model, as far as they are known."""
         self.options = options
         if options.provider == "openai":  # which of OpenAI's entries depends on the model
             self.provider = provider_for(None, "api.openai.com", [], options.model)
@@ -99,9 +99,9 @@ class BatchFiles(Backend):
                     f"'{tokenizer}' has no chat template, and batch files have only chat requests: "
                     "use `ruler run --mode completion`."
                 )
-        self.limit = options.max_model_len
-        if self.limit is None and is_vllm:
-            self.limit = _context_length(options)
+        self.context_window = options.max_model_len
+        if self.context_window is None and is_vllm:
+            self.context_window = _context_length(options)
         self._mode = ""
         self._extra: dict[str, Any] = {}
         self._sampling = sampling_fields(options, self.provider, self.sampling)
@@ -137,7 +137,7 @@ class BatchFiles(Backend):
             "endpoint": ENDPOINT.removeprefix("/v1/"),
             "provider": self.provider.name,
             "request": self._extra,
-            "sent": {**self._sampling, "limit": self.provider.limit},
+            "sent": {**self._sampling, "limit": self.provider.max_tokens_field},
             "budget": "unchecked" if self.tokenizer is None else "tokenizer",
         }
 
@@ -216,14 +216,15 @@ class BatchAnswers(BatchFiles):
         A request that expired, met a busy server, or had no quota or key, has none. If nothing is
         answered, the first refusal is shown with what helps.
         """
-        fields = (*self._sampling, self.provider.limit)
+        fields = (*self._sampling, self.provider.max_tokens_field)
         refusals: list[Failure] = []
         is_answered = False
         for prompt in prompts:
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
             if answer is None or field_of(answer, "error", "code") in NEVER_RUN:
                 continue
-            outcome = outcome_of(answer, Request(prompt=prompt, limit=self.limit, fields=fields))
+            request = Request(prompt=prompt, context_window=self.context_window, fields=fields)
+            outcome = outcome_of(answer, request)
             if isinstance(outcome, Answer):
                 is_answered = True
             elif outcome.kind in ("refused", "fatal"):
@@ -280,7 +281,7 @@ def outcome_of(answer: Mapping[str, Any], request: Request) -> Answer | Failure:
 
 
 def _context_length(options: RunOptions) -> int | None:
-    """Return the context length in a model's configuration; None if it does not have one."""
+    """Return the context window in a model's configuration; None if it does not have one."""
     from transformers import AutoConfig
 
     try:

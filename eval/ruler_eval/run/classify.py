@@ -69,8 +69,8 @@ class Request:
     """What was sent, as far as it decides what the reply means."""
 
     prompt: Prompt
-    limit: int | None = None
-    """The context length in tokens, if it is known."""
+    context_window: int | None = None
+    """The context window in tokens, if it is known."""
     fields: Collection[str] = ()
     """The names in the body of the request."""
     is_alone: bool = True
@@ -322,7 +322,7 @@ def _ended(answer: Answer, reason: Any, request: Request) -> Answer | Failure:
 
 def _shortened(answer: Answer, end: str, request: Request) -> Failure | None:
     """Return how the token counts show that a server shortened the prompt or the answer."""
-    prompt, limit = request.prompt, request.limit
+    prompt, context_window = request.prompt, request.context_window
     read, generated = answer.prompt_tokens, answer.completion_tokens
     if read is not None:
         if prompt.counted_tokens is not None:
@@ -339,9 +339,9 @@ def _shortened(answer: Answer, end: str, request: Request) -> Failure | None:
     # a server may count a token less, and a gateway with another tokenizer
     if generated is None or generated >= prompt.max_tokens - 1:
         return None
-    is_full = read is not None and limit is not None and read + generated >= limit
-    # with another tokenizer a gateway may count fewer; if the window is unknown, rather doubt it
-    min_generated = prompt.max_tokens * (9 if limit is None else 6) // 10
+    is_full = read is not None and context_window is not None and read + generated >= context_window
+    # with another tokenizer a gateway may count fewer; without a context window, rather doubt it
+    min_generated = prompt.max_tokens * (9 if context_window is None else 6) // 10
     if is_full or (end == "length" and generated < min_generated):
         return Failure(
             kind="too_long",

@@ -28,7 +28,7 @@ OUT_OF_MEMORY = (
     "MemoryError",
 )
 """Words of the errors of torch on GPUs and on a CPU, of its libraries, and of Python."""
-WINDOW = 64
+SORTED_TOGETHER = 64
 """Prompts that are sorted together to fill batches of similar lengths."""
 
 
@@ -66,7 +66,8 @@ class Transformers(Backend):
             self.model = self.model.to("cuda")
         self.model.eval()
         config = self.model.config.get_text_config()
-        self.limit = options.max_model_len or getattr(config, "max_position_embeddings", None)
+        positions = getattr(config, "max_position_embeddings", None)
+        self.context_window = options.max_model_len or positions
 
     def generation_config(self) -> Mapping[str, Any]:
         """Return the model's default sampling settings; empty if it decodes greedily."""
@@ -94,10 +95,10 @@ class Transformers(Backend):
 
         A batch that does not fit the memory is halved, until a row is alone.
         """
-        while window := list(islice(prompts, WINDOW)):
-            window.sort(key=lambda prompt: -len(prompt.token_ids or ()))
-            while window and not self.is_stopping:
-                batch = next(batches(window, self._max_tokens))
+        while waiting := list(islice(prompts, SORTED_TOGETHER)):
+            waiting.sort(key=lambda prompt: -len(prompt.token_ids or ()))
+            while waiting and not self.is_stopping:
+                batch = next(batches(waiting, self._max_tokens))
                 rows, error = self._try(batch)
                 if rows is None and len(batch) > 1 and is_out_of_memory(error):
                     self._max_tokens = padded_tokens(batch) // 2
@@ -106,7 +107,7 @@ class Transformers(Backend):
                         f"{self._max_tokens:,} tokens (--engine-arg batch_tokens)."
                     )
                     continue
-                del window[: len(batch)]
+                del waiting[: len(batch)]
                 if rows is not None:
                     yield from self._completions(batch, rows)
                     continue

@@ -37,7 +37,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run import guard
 from ruler_eval.run.backend import UNKNOWN, EngineDied
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import COLUMNS
+from ruler_eval.run.plan import PROMPT_COLUMNS
 from ruler_eval.run.prompts import TokenIds, load_model_tokenizer
 from ruler_eval.run.reasoning import has_special_marks
 from ruler_eval.run.sampling import read_generation_config
@@ -67,12 +67,12 @@ MAX_CACHE = 8
 """GiB of KV cache on a machine without a GPU, or a quarter of its free memory if that is less."""
 ROWS_ON_CPU = 8
 """Rows at a time on a CPU: more would only share the same few cores."""
-WINDOW_MARGIN = 0.05
+CONTEXT_MARGIN = 0.05
 """The share by which a row may be longer than the first row of its configuration."""
 TEMPLATE_TOKENS = 1024
 """Tokens that a chat template may add."""
 UNSCALED_ROPE = ("default", "llama3", "mrope")
-"""Rotary embeddings with which a model's context length is its max_position_embeddings."""
+"""Rotary embeddings with which a model's context window is its max_position_embeddings."""
 _CAUSE = re.compile(r"\b((?:\w+\.)*\w*(?:Error|Exception)|error): (\S.*)")
 _NO_CAUSE = re.compile(
     r"See root cause above|EngineDeadError|Engine core initialization failed"
@@ -89,7 +89,7 @@ class LaunchedServer(Server):
     def __init__(
         self, options: RunOptions, release: Release, files: Mapping[str, FileEntry] | None = None
     ) -> None:
-        """Start the server; without a context length in the options, it fits the rows of `files`.
+        """Start the server; without a context window in the options, it fits the rows of `files`.
 
         Raises RulerError with the cause if the server ends before it is ready, and
         ModuleNotFoundError if vLLM is not installed.
@@ -100,11 +100,14 @@ class LaunchedServer(Server):
         self._arguments = options.engine_args
         self._model_config = load_model_config(options)
         flags = {**server_flags(options), **options.engine_args}
-        limit = unscaled_limit(self._model_config, self.tokenizer, options.engine_args)
+        model_context_window = unscaled_context_window(
+            self._model_config, self.tokenizer, options.engine_args
+        )
         if files and "max_model_len" not in flags:
-            self.window = needed_window(release, files, self.tokenizer, options)
-            if limit is not None and self.window <= limit:
-                self.model_limit, flags["max_model_len"] = limit, self.window
+            self.needed_context = needed_context(release, files, self.tokenizer, options)
+            if model_context_window is not None and self.needed_context <= model_context_window:
+                self.model_context_window = model_context_window
+                flags["max_model_len"] = self.needed_context
         say = note if options.progress else announce
         defaults, environment = cpu_defaults(flags)
         if defaults:
@@ -411,29 +414,29 @@ def is_cpu_build() -> bool:
     return False
 
 
-# ---- The context length --------------------------------------------------------------------------
+# ---- The context window --------------------------------------------------------------------------
 
 
-def needed_window(
+def needed_context(
     release: Release, files: Mapping[str, FileEntry], tokenizer: Any, options: RunOptions
 ) -> int:
     """Return the tokens that the longest row of these files may need with its answer.
 
-    The engine then allocates memory for these rows and not for a window of a million tokens. All
-    rows of a configuration are nearly as long as its first one, which is counted with the model's
-    tokenizer. Configurations less than half as long as the longest are skipped.
+    The engine then allocates memory for these rows and not for a context window of a million
+    tokens. All rows of a configuration are nearly as long as its first one, which is counted with
+    the model's tokenizer. Configurations less than half as long as the longest are skipped.
     """
     longest = max(file["max_length"] for file in files.values())
     token_ids = TokenIds(tokenizer)
     needed = 0
     for config, file in files.items():
         if 2 * file["max_length"] >= longest:
-            (row,) = release.some_rows(config, COLUMNS, [0])
+            (row,) = release.some_rows(config, PROMPT_COLUMNS, [0])
             count = len(token_ids(row["input"] + row["answer_prefix"], special_tokens=False))
             count = max(count, row["length"] - row["max_new_tokens"])
             needed = max(needed, count + row["max_new_tokens"])
-    window = int(needed * (1 + WINDOW_MARGIN)) + TEMPLATE_TOKENS + options.reasoning.budget
-    return -(-window // 1024) * 1024
+    tokens = int(needed * (1 + CONTEXT_MARGIN)) + TEMPLATE_TOKENS + options.reasoning.budget
+    return -(-tokens // 1024) * 1024
 
 
 def load_model_config(options: RunOptions) -> Any:
@@ -449,21 +452,23 @@ def load_model_config(options: RunOptions) -> Any:
         return None
 
 
-def unscaled_limit(model_config: Any, tokenizer: Any, arguments: Mapping[str, Any]) -> int | None:
-    """Return the context length of a model whose configuration states it as it is.
+def unscaled_context_window(
+    model_config: Any, tokenizer: Any, arguments: Mapping[str, Any]
+) -> int | None:
+    """Return the context window of a model whose configuration states it as it is.
 
     None if it depends on more than max_position_embeddings, such as YaRN: vLLM's own rules then
-    set the context length.
+    set the context window.
     """
     if model_config is None or "hf_overrides" in arguments:
         return None
     text_config = model_config.get_text_config()
-    limit = getattr(text_config, "max_position_embeddings", None)
-    if not isinstance(limit, int) or any(
+    positions = getattr(text_config, "max_position_embeddings", None)
+    if not isinstance(positions, int) or any(
         kind not in UNSCALED_ROPE for kind in _rope_types(text_config)
     ):
         return None
-    return min(limit, getattr(tokenizer, "model_max_length", limit))
+    return min(positions, getattr(tokenizer, "model_max_length", positions))
 
 
 def _rope_types(text_config: Any) -> Iterator[Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.options import (
-    Names,
+    NameOrNames,
     Option,
     Place,
     check_options,
@@ -75,7 +75,7 @@ class RunOptions:
         ),
     ] = field(kw_only=False)
     configs: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "Configurations, separated by commas: all_4k,niah_mk_128k, all, or *_4k.",
             panel=MOST_USED,
@@ -138,7 +138,7 @@ class RunOptions:
         ),
     ] = None
     base_url: Annotated[
-        Names | None,
+        NameOrNames | None,
         Option(
             "openai: the server, such as http://localhost:8000/v1; several are asked in turn, "
             "separated by commas.",
@@ -229,7 +229,7 @@ class RunOptions:
     ] = None
     max_model_len: Annotated[
         int | None,
-        Option("The model's context length, if it cannot be determined.", panel=MODEL, min=1),
+        Option("The model's context window, if it cannot be determined.", panel=MODEL, min=1),
     ] = None
     engine_args: Annotated[
         Mapping[str, Any],
@@ -275,7 +275,7 @@ class RunOptions:
         Option("openai: stream the answers; --timeout then applies to each piece.", panel=SERVER),
     ] = False
     omit: Annotated[
-        Names,
+        NameOrNames,
         Option(
             "openai: sampling fields that are not sent, such as temperature,top_p,seed.",
             panel=SERVER,

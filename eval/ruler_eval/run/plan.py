@@ -56,7 +56,7 @@ Rows = Mapping[str, Sequence[int]]
 """Row indices by configuration."""
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "httpx", "datasets")
 """Packages whose versions run.json records."""
-COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
+PROMPT_COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """The columns that make a prompt; references and evidence never reach a model."""
 MIN_ROWS_IN_TURN = 20
 """Rows of a configuration that are sent one after another, if it has that many to send."""
@@ -296,7 +296,7 @@ def known_settings(options: RunOptions, release: Release) -> RunSettings:
 
 
 def _check_fixed(records: Records, fixed: Mapping[str, Any], options: RunOptions) -> None:
-    """Refuse to fix settings, such as the limit of `ruler decide`, after the first row."""
+    """Refuse to fix settings, such as the margin of `ruler decide`, after the first row."""
     before = records.settings()
     if before and not set(fixed) <= set(before):
         raise RulerError(
@@ -423,7 +423,7 @@ def _turns(release: Release, config: str, indices: Collection[int]) -> Iterator[
                 in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
                 places = [place for place, index in enumerate(in_group) if index in missing]
                 if places:
-                    table = file.read_row_group(group, columns=list(COLUMNS))
+                    table = file.read_row_group(group, columns=list(PROMPT_COLUMNS))
                     refuse_nulls(table, path)
                     if len(places) < len(in_group):
                         table = table.take(places)

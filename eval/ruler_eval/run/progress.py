@@ -199,7 +199,7 @@ class RunSummary:
         if total["does_not_fit"]:
             lines.append(
                 f"{total['does_not_fit']:,} of {number_of(rows, 'row')} did not fit the model's "
-                f"window; the first: {self.first['does_not_fit']}."
+                f"context window; the first: {self.first['does_not_fit']}."
             )
             lines.append("To find rows made for a model's tokenizer: ruler tokenizers --for MODEL")
         lines += self.answers.lines()

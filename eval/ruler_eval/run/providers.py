@@ -43,7 +43,7 @@ class Provider:
     hosts: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     models: str = ".*"
-    limit: str = "max_tokens"
+    max_tokens_field: str = "max_tokens"
     omit: tuple[str, ...] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
     samplers: Mapping[str, Any] = field(default_factory=dict)
@@ -214,7 +214,7 @@ def chat_body(
         "model": model,
         **sampling,
         "messages": turns,
-        provider.limit: prompt.max_tokens,
+        provider.max_tokens_field: prompt.max_tokens,
         **extra,
         **turn_fields(prompt, mode, extra, provider),
     }

@@ -111,7 +111,7 @@ class Session(TypedDict):
     seconds: NotRequired[float]
     tokens: NotRequired[dict[str, int]]
     cached_share: NotRequired[float | None]
-    window: NotRequired[int]
+    needed_context: NotRequired[int]  # see Backend
     options: NotRequired[dict[str, Any]]
     prompt_token_differences: NotRequired[int]
 
@@ -367,9 +367,9 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
             _check_setting(name, before, value, folder)
 
 
-def _is_longer(window: int | None, before: int | None) -> bool:
-    """Whether a context length may follow another: the rows that fitted still fit."""
-    return window is None or before is None or window >= before
+def _is_longer(context_window: int | None, before: int | None) -> bool:
+    """Whether a context window may follow another: the rows that fitted still fit."""
+    return context_window is None or before is None or context_window >= before
 
 
 def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:

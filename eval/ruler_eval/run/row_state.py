@@ -19,18 +19,22 @@ MAX_ERROR_CHARACTERS = 1000
 """Characters of an error that are stored in a record."""
 
 
-def over_limit(prompt: Prompt, limit: int | None) -> Record | None:
-    """Return the record of a row that is not sent because it is over the limit with its answer.
+def over_context_window(prompt: Prompt, context_window: int | None) -> Record | None:
+    """Return the record of a row that is not sent because it does not fit with its answer.
 
-    None for a row that fits. If the limit or the number of tokens is unknown, the row is sent.
+    None for a row that fits. If the context window or the number of tokens is unknown, the row
+    is sent.
     """
     prompt_tokens = prompt.counted_tokens
-    if prompt_tokens is None or limit is None or prompt_tokens + prompt.max_tokens <= limit:
+    if prompt_tokens is None or context_window is None:
+        return None
+    if prompt_tokens + prompt.max_tokens <= context_window:
         return None
     generated = f"{prompt.max_new_tokens:,} for the answer"
     if prompt.reasoning_tokens:
         generated += f" + {prompt.reasoning_tokens:,} for the reasoning"
-    why = f"{prompt_tokens:,} prompt tokens + {generated} are over the limit of {limit:,}"
+    needed = f"{prompt_tokens:,} prompt tokens + {generated}"
+    why = f"{needed} are over the context window of {context_window:,}"
     record = _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
     record["failure"] = "too_long"
     return record

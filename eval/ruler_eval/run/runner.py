@@ -43,7 +43,7 @@ from ruler_eval.run.plan import (
 from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import PROMPT_END, Prompt, Prompter
 from ruler_eval.run.records import Record, check_settings, key_of
-from ruler_eval.run.row_state import over_limit, record_of
+from ruler_eval.run.row_state import over_context_window, record_of
 from ruler_eval.run.start_backend import start_backend
 
 MAX_THREADS = 16
@@ -66,10 +66,10 @@ def run(options: RunOptions) -> RunSummary:
     """
     with OpenRun(options) as work:
         work.answer(work.plan.rows)
-        summary = work.finish(work.plan.rows)
+        summary = work.count_states(work.plan.rows)
     if not summary.missing and set(summary.total) == {"does_not_fit"}:
         raise RulerError(
-            f"No row fits the model's context length; the first: {summary.first['does_not_fit']}. "
+            f"No row fits the model's context window; the first: {summary.first['does_not_fit']}. "
             "Run shorter rows; or give the server a longer context (docs/servers.md) or, if that "
             "length is wrong, --max-model-len, and add --retry-failed."
         )
@@ -81,7 +81,7 @@ class OpenRun:
 
     with OpenRun(options) as work:
         work.answer({"vt_4k": [0, 1, 2]})        # now these rows have records
-        work.finish({"vt_4k": [0, 1, 2]})        # returns the states in which they ended
+        work.count_states({"vt_4k": [0, 1, 2]})  # returns the states in which they ended
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class OpenRun:
     def _start(self) -> Backend:
         """Start the backend and check the settings it adds.
 
-        Errors in the model, its context length or the mode are raised here, before the first row.
+        Errors in the model, its context window or the mode are raised here, before the first row.
         """
         options = self.options
         if not self.writable:
@@ -191,14 +191,14 @@ class OpenRun:
         if options.progress and options.backend == "hf":
             announce(f"Loading the model '{options.model}'")
         backend = self._start_backend()
-        if backend.window is not None:
-            self._session["window"] = backend.window
+        if backend.needed_context is not None:
+            self._session["needed_context"] = backend.needed_context
         settings = {
             **self.plan.settings,
             **backend.settings(),
             **self._prompter.settings(),
             "sampling": backend.sampling.settings(),
-            "max_model_len": backend.model_limit or backend.limit,
+            "max_model_len": backend.model_context_window or backend.context_window,
         }
         check_settings(self.records.settings(), settings, options.folder)
         self._settings = settings
@@ -284,15 +284,16 @@ class OpenRun:
                 if (prompt.index, number) in self._answered[prompt.config]:
                     continue
                 sample = replace(prompt, sample=number) if number else prompt
-                record = over_limit(sample, backend.limit)
+                record = over_context_window(sample, backend.context_window)
                 if record is None:
                     yield sample
                     continue
-                if backend.model_limit and over_limit(sample, backend.model_limit) is None:
+                model_window = backend.model_context_window
+                if model_window and over_context_window(sample, model_window) is None:
                     raise RulerError(
                         f"{prompt.config} row {prompt.index} needs more than the "
-                        f"{backend.limit:,} tokens that were estimated for its configuration: "
-                        f"add --max-model-len {backend.model_limit}."
+                        f"{backend.context_window:,} tokens that were estimated for its "
+                        f"configuration: add --max-model-len {model_window}."
                     )
                 too_long.append(self._write(record, sample, progress))
 
@@ -309,7 +310,7 @@ class OpenRun:
             progress.add(record, prompt.row_tokens)
         return record
 
-    def finish(self, rows: Rows) -> RunSummary:
+    def count_states(self, rows: Rows) -> RunSummary:
         """Count the states of these rows."""
         samples = range(self.options.repeats)
         keys = {config: set(product(indices, samples)) for config, indices in rows.items()}
@@ -328,7 +329,7 @@ class OpenRun:
         """Return those rows that have no record yet."""
         return missing_rows(self.plan, rows, self._answered)
 
-    def record(self, name: str, result: Mapping[str, Any]) -> None:
+    def write_result(self, name: str, result: Mapping[str, Any]) -> None:
         """Write a result of the whole run, such as `decision`, into a file of its own."""
         if self.writable:
             self.records.write_result(name, result)

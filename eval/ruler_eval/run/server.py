@@ -119,7 +119,7 @@ class Server(Backend):
             self._first = self._connections[0]
             self._facts = facts = ask_servers(self._connections, options)
             self.provider = facts.provider
-            self.limit = options.max_model_len or facts.window
+            self.context_window = options.max_model_len or facts.context_window
             if facts.slots is not None:
                 self._open_at_most(min(options.concurrency, facts.slots * len(self._connections)))
             self._props = facts.props
@@ -269,9 +269,11 @@ class Server(Backend):
         return tokens if isinstance(tokens, list) else None
 
     def describe(self) -> list[str]:
-        """Return a line with model, context length and mode, and a warning if there is one."""
+        """Return a line with model, context window and mode, and a warning if there is one."""
         name = f"{self.provider.title} {self._facts.version or ''}".strip()
-        window = f"{self.limit:,} tokens" if self.limit else "unknown (--max-model-len sets it)"
+        window = "unknown (--max-model-len sets it)"
+        if self.context_window:
+            window = f"{self.context_window:,} tokens"
         mode, reason = self._choose_mode()
         if self.options.mode is not None:
             reason = "as asked"
@@ -279,7 +281,7 @@ class Server(Backend):
             reason = "for --thinking"
         where = " and ".join(connection.where for connection in self._connections)
         lines = [
-            f"{name} at {where}: model {self.options.model}, context length {window}, "
+            f"{name} at {where}: model {self.options.model}, context window {window}, "
             f"mode {self._mode} ({reason})."
         ]
         if self._facts.slots is not None:
@@ -306,9 +308,8 @@ class Server(Backend):
 
     def _describe_slots(self, slots: int) -> str:
         """Return a line on llama.cpp's slots, and how many rows are sent at a time."""
-        line = (
-            f"llama.cpp has {number_of(slots, 'slot')} (-np) of {self._facts.window or '?'} tokens"
-        )
+        tokens = self._facts.context_window or "?"
+        line = f"llama.cpp has {number_of(slots, 'slot')} (-np) of {tokens} tokens"
         if slots > 1:
             line += ", or one context of that size for all (--kv-unified, the default without -np)"
         line += f": {number_of(self._max_open, 'row')} at a time"
@@ -415,12 +416,13 @@ class Server(Backend):
             rendered = json.dumps(self._rendered_turn).encode()
             template_digest = hashlib.sha256(rendered).hexdigest()
         budget = "tokenizer" if self.tokenizer is not None else "unchecked"
+        max_tokens_field = self.provider.max_tokens_field if is_chat else "max_tokens"
         return {
             "backend_version": f"{self.provider.name} {self._facts.version or ''}".strip(),
             "endpoint": self.endpoint,
             "budget": "server" if self._server_counts else budget,
             "request": self._extra,
-            "sent": {**self._sampling, "limit": self.provider.limit if is_chat else "max_tokens"},
+            "sent": {**self._sampling, "limit": max_tokens_field},
             "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
             **engine_facts(self.metrics()),
@@ -549,7 +551,7 @@ class Server(Backend):
                 del self._open_since[request]
             is_alone = in_flight == 1
             sent_request = Request(
-                prompt=prompt, limit=self.limit, fields=fields, is_alone=is_alone
+                prompt=prompt, context_window=self.context_window, fields=fields, is_alone=is_alone
             )
             outcome = classify(reply, sent_request)
             if isinstance(outcome, Failure) and outcome.crowded:
@@ -574,8 +576,8 @@ class Server(Backend):
         tokens = (prompt.counted_tokens or prompt.row_tokens) + prompt.max_tokens
         needed = (self._facts.slots or self._max_open) * tokens
         fits = self._max_open // 2
-        if self._facts.slots is not None and self._facts.window is not None:
-            fits = self._facts.window // tokens * len(self._connections)
+        if self._facts.slots is not None and self._facts.context_window is not None:
+            fits = self._facts.context_window // tokens * len(self._connections)
         self._max_open = max(1, min(self._max_open - 1, fits))
         if not self._has_noted_crowd:
             self._has_noted_crowd = True

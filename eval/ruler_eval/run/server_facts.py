@@ -1,7 +1,7 @@
-"""What a server says about itself: its models, their context length, its version and settings.
+"""What a server says about itself: its models, their context window, its version and settings.
 
 served_models(page)["m"]                          # an entry of /v1/models
-window_of_model({"context_length": 131072})       # 131072
+context_window_of({"context_length": 131072})       # 131072
 engine_facts(metrics)                             # {"cache": {"dtype": "fp8", …}, …}
 """
 
@@ -43,7 +43,7 @@ WINDOW_FIELDS = (
     ("max_input_tokens",),  # Anthropic
     ("meta", "n_ctx"),  # llama.cpp
 )
-"""Where servers write a model's context length in an entry of /v1/models."""
+"""Where servers write a model's context window in an entry of /v1/models."""
 _CACHE_LINE = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]{0,100})"')
 
@@ -54,8 +54,8 @@ class ServerFacts:
 
     provider: Provider
     version: str | None
-    window: int | None
-    """The model's context length in tokens."""
+    context_window: int | None
+    """The model's context window in tokens."""
     root: str | None
     """The model's folder or repository."""
     slots: int | None
@@ -85,8 +85,8 @@ def ask_servers(connections: Sequence[Connection], options: RunOptions) -> Serve
                 f"{other.version}, {other.root}): a run needs the same server and model at every "
                 "--base-url."
             )
-    windows = [server.window for server in facts if server.window is not None]
-    return replace(first, window=min(windows, default=None))
+    windows = [server.context_window for server in facts if server.context_window is not None]
+    return replace(first, context_window=min(windows, default=None))
 
 
 def ask_server(connection: Connection, options: RunOptions) -> ServerFacts:
@@ -102,10 +102,10 @@ def ask_server(connection: Connection, options: RunOptions) -> ServerFacts:
         raise RulerError(
             f"The server at {connection.where} has no model '{options.model}'. It serves: {models}."
         )
-    window = window_of_model(model)
+    window = context_window_of(model)
     parent = field_of(model, "parent")  # the window of an adapter is its base model's
     if window is None and isinstance(parent, str):
-        window = window_of_model(served.get(parent))
+        window = context_window_of(served.get(parent))
     version, slots = None, None
     props: Mapping[str, Any] = {}
     if provider.name == "llama_cpp":
@@ -117,7 +117,7 @@ def ask_server(connection: Connection, options: RunOptions) -> ServerFacts:
     return ServerFacts(
         provider=provider,
         version=version,
-        window=window,
+        context_window=window,
         root=field_of(model, "root"),
         slots=slots,
         served=tuple(served),
@@ -178,8 +178,8 @@ def served_models(page: Any) -> dict[str, dict[str, Any]]:
     return models
 
 
-def window_of_model(model: Any) -> int | None:
-    """Return the context length in an entry of /v1/models; None if it has none."""
+def context_window_of(model: Any) -> int | None:
+    """Return the context window in an entry of /v1/models; None if it has none."""
     for path in WINDOW_FIELDS:
         if window := count_of(field_of(model, *path), minimum=1):
             return window

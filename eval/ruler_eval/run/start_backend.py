@@ -19,7 +19,7 @@ def start_backend(
     Args:
         options: The options of the run.
         release: The release that is run: the oracle reads its references.
-        files: The files of the run: vllm sets its context length for them.
+        files: The files of the run: vllm sets its context window for them.
 
     Raises RulerError that says what to install or correct.
     """

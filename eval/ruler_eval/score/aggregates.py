@@ -30,7 +30,7 @@ it covers the loss in 93 to 100 % of simulated runs of 20 to 500 rows (bench/com
 
 The control `0k`, whose rows are only their evidence, counts in no average. A low score at `0k`
 means that the model does not understand the task; a score that falls from there, that the length is
-the cause. If it was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
+the cause. If it was scored, a length has `percent_of_control`: its mean in percent of it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ import numpy as np
 
 from ruler_common.errors import RulerError
 from ruler_common.names import (
-    EVIDENCE_ALONE,
+    CONTROL_LENGTH,
     GROUPS,
     Names,
     languages_of,
@@ -61,7 +61,7 @@ from ruler_eval.score.results import (
     Mean,
     RowsByConfig,
     Summary,
-    is_alone,
+    is_control,
 )
 
 Baseline = Literal["chat", "base"] | float
@@ -202,7 +202,7 @@ class SummaryOptions:
 
     standard: bool = True  # False if tasks differ from the paper's, whose thresholds do not apply
     baseline: Baseline = "chat"
-    claimed: int | None = None  # the model's window in tokens
+    claimed: int | None = None  # the model's context window in tokens
     intervals: bool = True
 
 
@@ -276,14 +276,14 @@ def group(
     """Return one group's row of a table: its mean at each length, and figures over lengths."""
     by_length: dict[str, dict[str, Cell]] = {}
     scored: Counter[str] = Counter()  # cells by length
-    controls: dict[tuple[str, str], float] = {}  # scores at 0k, by task and languages
+    controls: dict[tuple[str, str], float] = {}  # scores of controls, by task and languages
     languages = set()
     for name, cell in sorted(cells.items(), key=lambda item: item[1]["max_length"]):
         if cell["task"] in category.tasks:
             by_length.setdefault(cell["length"], {})[name] = cell
             scored[cell["length"]] += cell["score"] is not None
             languages.add(languages_of(cell))
-            if is_alone(cell) and cell["score"] is not None:
+            if is_control(cell) and cell["score"] is not None:
                 controls[cell["task"], languages_of(cell)] = cell["score"]
     lengths: dict[str, LengthMean] = {}
     length_names: dict[int, str] = {}  # by tokens
@@ -328,7 +328,7 @@ def _length_mean(
     controls: Mapping[tuple[str, str], float],
     options: SummaryOptions,
 ) -> LengthMean:
-    """Return the mean over the cells of one length; `controls` are their tasks' scores at 0k."""
+    """Return the mean over the cells of one length; `controls` are the scores of controls."""
     tasks, tokens = set(), 0
     total = total_of_controls = 0.0
     has_controls = True
@@ -338,7 +338,7 @@ def _length_mean(
             continue
         tasks.add(cell["task"])
         control = controls.get((cell["task"], languages_of(cell)))
-        has_controls = has_controls and control is not None and not is_alone(cell)
+        has_controls = has_controls and control is not None and not is_control(cell)
         total += cell["score"]
         total_of_controls += control or 0
     score, strict, interval = combine(cells, rows)
@@ -351,7 +351,7 @@ def _length_mean(
         "lacking": [task for task in category.tasks if task not in tasks],
     }
     if has_controls and total_of_controls:
-        mean["relative_to_0k"] = 100 * total / total_of_controls
+        mean["percent_of_control"] = 100 * total / total_of_controls
     return mean
 
 
@@ -399,8 +399,8 @@ def combine(
 def _losses(
     by_length: Mapping[str, Cells], rows: RowsByConfig, options: SummaryOptions
 ) -> list[LengthLoss]:
-    """Return the loss from the shortest length to each longer one; `0k` is not a length."""
-    names = [length for length in by_length if length != EVIDENCE_ALONE]
+    """Return the loss from the shortest length to each longer one; the control is left out."""
+    names = [length for length in by_length if length != CONTROL_LENGTH]
     losses = []
     for longer in names[1:]:
         loss = length_loss({**by_length[names[0]], **by_length[longer]}, rows, names[0], longer)

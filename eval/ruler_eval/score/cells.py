@@ -59,7 +59,7 @@ def cell_of(
     Args:
         scores_of: the scored rows.
         documents: the documents of the counted rows, if several rows ask about one.
-        control: the score of its task at 0k.
+        control: the score of its task's control, at 0k.
         with_intervals: whether the score has an interval: not in a run stopped by its own scores.
         release: the release, whose texts the score by depth may need.
     """
@@ -96,12 +96,12 @@ def cell_of(
         "thinking": states["thinking"],
         "thinking_truncated": states["thinking_truncated"],
         "missing": states["missing"],
-        "rows_asked": len(scores_of.rows),
+        "rows_requested": len(scores_of.rows),
         "rows_available": scores_of.rows_available,
         "duplicated": scores_of.duplicated,
         "proof": scores_of.proof,
         "does_not_fit": states["does_not_fit"],
-        "depth": _depth(scores_of, release) if config.max_length else None,  # 0k has no depths
+        "depth": _depth(scores_of, release) if config.max_length else None,  # controls have none
     }
     if scores_of.rules.compat == "authors":
         dropped = len(scores_of.rows) - n
@@ -114,7 +114,7 @@ def cell_of(
         cell["repeats"] = scores_of.repeats
         cell["pass_at"] = _pass_at(scores_of, rows, labels)
     if control and mean is not None:
-        cell["relative_to_0k"] = 100 * mean / control
+        cell["percent_of_control"] = 100 * mean / control
     if labels is not None:
         cell["documents"] = len({*labels})
         cell["design_effect"] = intervals.design_effect(scores, labels)
@@ -292,7 +292,7 @@ def shared_documents(
 
 
 def _documents(names: Sequence[str], release: Release) -> dict[int, str]:
-    """Return the documents by row, of the first configuration with documents: 0k may have none."""
+    """Return the documents by row, of the first configuration with any: a control may have none."""
     for name in names:
         documents = {}
         for row in release.rows(name, ("index", "input", "evidence")):

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ruler_common.errors import RulerError
-from ruler_common.files import UNREADABLE, leaf_columns, rows_of
+from ruler_common.files import UNREADABLE, leaf_columns, read_parquet_rows
 from ruler_common.text import one_line
 from ruler_eval.score.own_run import is_of_run
 
@@ -359,7 +359,7 @@ def _parquet(
     names = leaf_columns(file)
     _check_columns(file, names)
     columns = names if wanted is None else sorted(wanted(names))
-    for number, row in enumerate(rows_of(file, columns), 1):
+    for number, row in enumerate(read_parquet_rows(file, columns), 1):
         yield f"{file}:{number}", row
 
 

@@ -57,7 +57,7 @@ class PredictionOptions:
     columns: Annotated[
         str | None,
         Option(
-            "Which column holds what, in files of no known form.",
+            "Which column holds what, in files of no known format.",
             panel=FILES,
             metavar="prediction=generation,index=id",
         ),
@@ -118,7 +118,7 @@ class ScoreOptions(PredictionOptions):
     ] = "chat"
     claimed: Annotated[
         str | None,
-        Option('The length that the model claims, such as 1m, for ">128K".', panel=RULES),
+        Option('The model\'s claimed length, such as 1m, for ">128K".', panel=RULES),
     ] = None
 
     progress: bool = False

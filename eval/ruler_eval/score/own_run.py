@@ -44,7 +44,7 @@ class Thinking(TypedDict):
 
 
 class Limit(TypedDict):
-    """The limit that `ruler decide` fixed before the first row."""
+    """The margin that `ruler decide` fixed before the first row."""
 
     max_drop: float
 

@@ -482,7 +482,7 @@ def read_file(source: Source) -> ReadFile:
     if source.model and source.model != source.run:
         run = f"{run} {source.model}"
     session = f"{run} {source.session}" if source.session else run
-    notes = [*damaged, *source.finish()]
+    notes = [*damaged, *source.notes_after_reading()]
     return ReadFile(
         rows,
         run,

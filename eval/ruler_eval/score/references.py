@@ -44,7 +44,7 @@ class ReferenceLine:
 
     index: int
     outputs: tuple[str, ...]
-    asked: str | None
+    prompt_digest: str | None
     question: str | None
     prompt: str | None = None
     columns: Mapping[str, Any] | None = None
@@ -126,8 +126,10 @@ def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder:
                 f"'{row.where}' has other references than '{folder}' for row {row.index}: "
                 "leave --references out to score it by its own."
             )
-        row.by_line = row.outputs != line.outputs and (row.asked or "") != line.asked
-        row.index, row.outputs, row.asked = number, line.outputs, row.asked or line.asked
+        has_prompt = (row.prompt_digest or "") == line.prompt_digest
+        row.is_matched_by_line = row.outputs != line.outputs and not has_prompt
+        row.index, row.outputs = number, line.outputs
+        row.prompt_digest = row.prompt_digest or line.prompt_digest
         row.prompt, row.columns = row.prompt or line.prompt, row.columns or line.columns
         row.question = row.question or line.question
 
@@ -182,7 +184,7 @@ def _reference_line(
     return ReferenceLine(
         index=row_number(line["index"]),
         outputs=read_references(line["outputs"], is_free_text) or (),
-        asked=None if prompt is None else digest(prompt),
+        prompt_digest=None if prompt is None else digest(prompt),
         question=line.get("question"),
         prompt=prompt if keep_prompts else None,
         columns=line if keep_prompts and "pieces" in line else None,

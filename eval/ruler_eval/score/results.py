@@ -28,7 +28,7 @@ The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if
                               a run that was stopped by its own scores
       missing, failed         rows without a prediction; with an error or a prompt that did not fit
       truncated               rows that ended at the token limit or within the reasoning
-      rows_asked              rows that the run was asked to answer, the only ones that are scored;
+      rows_requested          rows that the run was asked to answer, the only ones that are scored;
                               with --limit fewer than rows_available, those of the configuration
       does_not_fit            failed rows whose prompt did not fit
       truncated_scored        truncated rows that were scored by their text (see ScoringRules)
@@ -41,7 +41,7 @@ The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if
                               references), "none"
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
-      relative_to_0k          the score in percent of the same task's at 0k, if it was scored
+      percent_of_control      the score in percent of the task's control (0k), if it was scored
       repeats, pass_at        if there are several samples of a row, whose mean is the row's score:
                               their number, and {"k": {score, interval}}: the share of rows that at
                               least one of k samples gets right (unbiased; intervals by row)
@@ -88,14 +88,17 @@ from ruler_common.files import (
 )
 from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
-from ruler_common.names import EVIDENCE_ALONE
+from ruler_common.names import CONTROL_LENGTH
 from ruler_eval.score.own_run import RunFacts
 from ruler_score.split_reasoning import ReasoningState
 
 FORMAT = 6
 Compat = Literal["authors"]
 TruncationRule = Literal["protocol", "wrong", "score"]
-ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
+ROW_COUNTS: tuple[Literal["rows_requested", "rows_available"], ...] = (
+    "rows_requested",
+    "rows_available",
+)
 Proof = Literal["rows", "prompt", "references", "own", "none"]
 """The evidence that answers belong to their rows; see the module's docstring."""
 UNPROVED: dict[Proof, str] = {
@@ -205,34 +208,34 @@ class Cell(TypedDict):
     missing: int
     duplicated: int
     does_not_fit: int
-    rows_asked: int
+    rows_requested: int
     rows_available: int
     depth: list[DepthBin] | None
     proof: Proof
     dropped: NotRequired[int]
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
-    relative_to_0k: NotRequired[float]
+    percent_of_control: NotRequired[float]
     repeats: NotRequired[int]
     pass_at: NotRequired[dict[str, Mean]]
     documents: NotRequired[int]
     design_effect: NotRequired[float]
 
 
-def rows_of(results: Results) -> str:
+def describe_rows(results: Results) -> str:
     """Return which rows were scored, and how many: "frozen rows 1.0.0, 20 of 500 rows"."""
     data = results["dataset"]
-    answered = asked = available = 0
+    answered = requested = available = 0
     digests = {}
     for name, cell in results["configurations"].items():
         digests[name] = data["rows"].get(name, "")
-        answered += cell["rows_asked"] - cell["missing"]
-        asked += cell["rows_asked"]
+        answered += cell["rows_requested"] - cell["missing"]
+        requested += cell["rows_requested"]
         available += cell["rows_available"]
     label = rows_label(data["name"], data["data_version"], digests, data["custom_because"])
-    if asked < available:
+    if requested < available:
         label += f", {limit_of(results)}"
-    return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
+    return label if answered == requested else f"{label}, {answered:,} of {requested:,} rows"
 
 
 def warnings_of(results: Results) -> list[str]:
@@ -251,20 +254,20 @@ def warnings_of(results: Results) -> list[str]:
 def limit_of(results: Results) -> str | None:
     """Return the rows that a run was asked for: `5 of 500 rows per task`; None for all rows."""
     cells = results["configurations"].values()
-    if all(cell["rows_asked"] == cell["rows_available"] for cell in cells):
+    if all(cell["rows_requested"] == cell["rows_available"] for cell in cells):
         return None
-    if len({(cell["rows_asked"], cell["rows_available"]) for cell in cells}) > 1:
-        asked, available = (sum(cell[name] for cell in cells) for name in ROW_COUNTS)
-        return f"asked for {asked:,} of {available:,} rows"
+    if len({(cell["rows_requested"], cell["rows_available"]) for cell in cells}) > 1:
+        requested, available = (sum(cell[name] for cell in cells) for name in ROW_COUNTS)
+        return f"asked for {requested:,} of {available:,} rows"
     cell = next(iter(cells))
-    return f"{cell['rows_asked']:,} of {cell['rows_available']:,} rows per task"
+    return f"{cell['rows_requested']:,} of {cell['rows_available']:,} rows per task"
 
 
 def answered_rows(results: Results) -> tuple[int, int]:
     """Return how many rows have an answer, and how many rows the scored configurations have."""
     answered = available = 0
     for cell in results["configurations"].values():
-        answered += cell["rows_asked"] - cell["missing"]
+        answered += cell["rows_requested"] - cell["missing"]
         available += cell["rows_available"]
     return answered, available
 
@@ -324,7 +327,7 @@ class LengthMean(TypedDict):
     interval: Interval | None
     tasks: int
     lacking: list[str]
-    relative_to_0k: NotRequired[float]
+    percent_of_control: NotRequired[float]
 
 
 class LengthLoss(TypedDict):
@@ -369,9 +372,9 @@ Summary = dict[str, dict[str, dict[str, GroupSummary]]]
 """Aggregates by tokenizer, languages and group."""
 
 
-def is_alone(cell: Cell) -> bool:
+def is_control(cell: Cell) -> bool:
     """Return whether a cell is of the control `0k`: rows that are only their evidence."""
-    return cell["length"] == EVIDENCE_ALONE
+    return cell["length"] == CONTROL_LENGTH
 
 
 class RulesUsed(TypedDict):

@@ -371,7 +371,7 @@ def add_lines(lines: Lines, scores: ConfigScores, documents: Mapping[int, str]) 
     lines["prompt_tokens"] += [answer.prompt_tokens for answer in answers]
     lines["references"] += references
     lines["question"] += questions
-    lines["prompt"] += [answer.asked for answer in answers]
+    lines["prompt"] += [answer.prompt_digest for answer in answers]
     lines["document"] += [documents.get(sample.row["index"]) for sample in samples]
 
 
@@ -492,8 +492,10 @@ def _by_index(
 
 def _is_other_row(one: Prediction, other: Prediction) -> bool:
     """Return whether two answers with the same index have other references or other prompts."""
-    has_prompts = one.asked is not None and other.asked is not None
-    return one.outputs != other.outputs or (has_prompts and one.asked != other.asked)
+    if one.outputs != other.outputs:
+        return True
+    has_prompts = one.prompt_digest is not None and other.prompt_digest is not None
+    return has_prompts and one.prompt_digest != other.prompt_digest
 
 
 def _check_release(run: RunFacts, configs: Iterable[str], release: Release) -> None:
@@ -567,14 +569,14 @@ def _proof(
     has_digest = name in predictions.run.get("rows", {})
     if has_digest and (release is not None or name in predictions.reference_rows):
         return "rows"  # the digests were compared
-    are_by_line, are_asked, are_compared = False, True, True
+    are_matched_by_line, have_prompts_of_rows, are_compared = False, True, True
     for answers in samples.values():
         answer = answers[0]
-        are_by_line = are_by_line or answer.by_line
-        are_asked = are_asked and answer.asked_row
+        are_matched_by_line = are_matched_by_line or answer.is_matched_by_line
+        have_prompts_of_rows = have_prompts_of_rows and answer.has_prompt_of_row
         are_compared = are_compared and bool(answer.outputs or answer.question)
-    if release is None and not are_by_line:
+    if release is None and not are_matched_by_line:
         return "own"
-    if are_asked:
+    if have_prompts_of_rows:
         return "prompt"
     return "references" if are_compared and release is not None else "none"

@@ -20,7 +20,7 @@ import numpy as np
 from ruler_common.errors import RulerError
 from ruler_common.frozen import why_custom
 from ruler_common.manifest import benchmark_suite
-from ruler_common.names import EVIDENCE_ALONE, Names
+from ruler_common.names import CONTROL_LENGTH, Names
 from ruler_common.text import number_of
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
@@ -69,7 +69,7 @@ def score(
         release: The release whose rows they answer.
         rules: The options that a row's score depends on.
         baseline: The threshold of the effective length: `chat`, `base`, or a number.
-        claimed: The model's window in tokens.
+        claimed: The model's context window in tokens.
         progress: Takes the configurations' names and yields them one by one.
 
     Raises RulerError if no prediction matches a row, or if the run was made on other data.
@@ -91,7 +91,7 @@ def score(
     notes = [note_of_stopped(stopped)] if stopped else []
     notes += predictions.damaged
     with without_garbage_collection():
-        # 0k, the control of a task, comes before its other lengths
+        # the control of a task, 0k, comes before its other lengths
         for scores in score_rows(predictions, release, rules, progress):
             name, config = scores.name, scores.config
             place = config.task, config.tokenizer, config.languages
@@ -100,7 +100,7 @@ def score(
                 shared = {}
             add_lines(lines, scores, shared)
             cells[name] = cell_of(scores, shared, controls.get(place), stopped is None, release)
-            if config.length == EVIDENCE_ALONE:
+            if config.length == CONTROL_LENGTH:
                 controls[place] = cells[name]["score"]
             notes += _notes(scores)
     dataset = _dataset(release, names, run, cells)

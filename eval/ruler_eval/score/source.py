@@ -252,7 +252,7 @@ class Source:
                     finish_reason=finish_reason_of(reason),
                     error=str(error) if error and error == error and not _is_null(error) else None,
                     outputs=outputs,
-                    asked=digest(prompt) if prompt else None,
+                    prompt_digest=digest(prompt) if prompt else None,
                     prompt=prompt or None,
                     columns=columns if isinstance(columns, Mapping) else None,
                     where=where,
@@ -284,7 +284,7 @@ class Source:
         self._counts[config] += 1
         return self._counts[config] - 1
 
-    def finish(self) -> list[str]:
+    def notes_after_reading(self) -> list[str]:
         """Return the notes on the file, after it was read.
 
         Raises RulerError if the answers hold their prompts in a form that cannot be cut off.
@@ -292,7 +292,7 @@ class Source:
         notes = [*self.notes]
         if self.is_numbered and self.says_numbered:
             notes.append(f"{self.file} has no index of its rows, which are numbered in order")
-        if count := sum(asked.ambiguous for asked in self._asked.values()):
+        if count := sum(rows.ambiguous for rows in self._asked.values()):
             notes.append(
                 f"{self.file}: {number_of(count, 'answer')} to a row that asks the same as another "
                 "row, and may be the other's"
@@ -460,7 +460,7 @@ class Source:
                 f"'{release.source}': name the release it was made on with --dataset, or leave "
                 "--dataset out to score it by its own references."
             )
-        prediction.asked_row = True
+        prediction.has_prompt_of_row = True
 
     def _release_row(self, release: Release, prediction: Prediction) -> PartialRow | None:
         """Return the texts of a row of the release; one batch of rows is in memory at a time."""
@@ -556,21 +556,21 @@ class Source:
             )
 
     def _config(self, config: Any, task: Any, length: Any, languages: Any) -> str:
-        asked = self.options.config
+        wanted = self.options.config
         if config is not None:
-            if asked is not None and str(config) not in (asked, self.names.parse(asked).name):
-                raise self._contradiction(f"'{config}'", "--config", asked)
+            if wanted is not None and str(config) not in (wanted, self.names.parse(wanted).name):
+                raise self._contradiction(f"'{config}'", "--config", wanted)
             return str(config)
         if length is not None and not re.fullmatch(r"\d+[kmKM]", str(length)):
             length = row_number(length)
         if task is not None:
             task = task_named(str(task), self.names)
-        if asked is not None:
-            parsed = self.names.parse(asked)
+        if wanted is not None:
+            parsed = self.names.parse(wanted)
             if task in self.names.tasks and task != parsed.task:
-                raise self._contradiction(f"'{task}'", "--config", asked)
+                raise self._contradiction(f"'{task}'", "--config", wanted)
             if self._is_other_length(length, parsed.length):
-                raise self._contradiction(f"{length} tokens", "--config", asked)
+                raise self._contradiction(f"{length} tokens", "--config", wanted)
             return parsed.name
         if task is None:
             raise RulerError(

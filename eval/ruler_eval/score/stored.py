@@ -196,13 +196,13 @@ def _rules_of_run(files: Sequence[Path], truncated: str | None) -> ScoringRules 
     for folder in files:
         if run_folders(folder) and (folder / RESULTS_FILE).is_file():
             results = load(folder)
-            used = results["rules"]
-            if truncated not in (None, used["truncated"]):
+            rules = results["rules"]
+            if truncated not in (None, rules["truncated"]):
                 raise RulerError(
-                    f"'{folder}' was scored with --truncated {used['truncated']}: leave "
+                    f"'{folder}' was scored with --truncated {rules['truncated']}: leave "
                     f"--truncated out, or score the run again with --truncated {truncated}."
                 )
             return ScoringRules(
-                compat=used["compat"], truncated=used["truncated"], model=results["model"] or ""
+                compat=rules["compat"], truncated=rules["truncated"], model=results["model"] or ""
             )
     return None

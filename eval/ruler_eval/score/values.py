@@ -322,7 +322,7 @@ def read_prompt(prompt: Any) -> str | None:
 
 MIN_PROMPT = 200  # characters; an answer may have the words of a shorter prompt
 _MAX_MARKUP = 300  # characters of a chat template between a prompt and its answer prefix
-_WINDOWS, _WINDOW = 8, 60  # pieces of a prompt that are looked for, and their letters
+_PIECES, _LETTERS = 8, 60  # pieces of a prompt that are looked for, and their letters
 _MARKUP, _BEGINNING = 60, 200  # letters of a chat template, and of the beginning of a text
 
 
@@ -366,6 +366,6 @@ def has_most_of(text: str, prompt: str) -> bool:
     beginning = place[_MARKUP : _MARKUP + _BEGINNING]
     if len(beginning) == _BEGINNING and beginning in dense:
         return True
-    step = (len(dense) - _WINDOW) / (_WINDOWS - 1)
-    pieces = [dense[int(number * step) :][:_WINDOW] for number in range(_WINDOWS)]
-    return sum(piece in place for piece in pieces) >= _WINDOWS // 2
+    step = (len(dense) - _LETTERS) / (_PIECES - 1)
+    pieces = [dense[int(number * step) :][:_LETTERS] for number in range(_PIECES)]
+    return sum(piece in place for piece in pieces) >= _PIECES // 2

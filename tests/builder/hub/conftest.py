@@ -37,7 +37,7 @@ def small(once: Once) -> Path:
     """Build three tasks at 1k, 8 rows. Tests must not change it."""
 
     def make(root: Path) -> None:
-        build_embedded(root, lengths=("1k",), tasks=SMALL_TASKS, samples=8)
+        build_embedded(root, lengths=("1k",), tasks=SMALL_TASKS, rows=8)
 
     return once("small/ruler", make)
 
@@ -55,6 +55,6 @@ def extended(small: Path, trained_tokenizer: Callable[[str], Path], once: Once) 
     def make(root: Path) -> None:
         shutil.copytree(small, root)
         spec = f"mine={trained_tokenizer('gpt2')}"
-        build_embedded(root, tokenizers=(spec,), lengths=("1k",), tasks=SMALL_TASKS[:1], samples=8)
+        build_embedded(root, tokenizers=(spec,), lengths=("1k",), tasks=SMALL_TASKS[:1], rows=8)
 
     return once("extended/ruler", make)

@@ -54,7 +54,7 @@ def published(
     folder = tmp_path_factory.mktemp("published")
     client.ruler("push", release, "--repo", REPO)
     client.ruler("fetch", REPO, "--to", folder / "more")
-    build_embedded(folder / "more", lengths=("2k",), tasks=("vt",), samples=8)
+    build_embedded(folder / "more", lengths=("2k",), tasks=("vt",), rows=8)
     client.ruler("push", folder / "more", "--repo", REPO, "--revision", "v1.0.0.1")
     user = Client(hub.url, folder / "user")
     offline = Client("http://127.0.0.1:9", folder / "user", HF_HUB_OFFLINE="1")

@@ -89,7 +89,7 @@ def test_wrong_options_are_refused(hub, client, small, arguments, message):
 def test_published_rows_never_change(hub, client, small, tmp_path):
     client.ruler("push", small, "--repo", "org/frozen", "--skip-verify")
     root = tmp_path / "ruler"
-    build_embedded(root, lengths=("1k",), tasks=SMALL_TASKS, samples=8, seed=1)
+    build_embedded(root, lengths=("1k",), tasks=SMALL_TASKS, rows=8, seed=1)
     mark = len(hub.requests)
     message = client.ruler("push", root, "--repo", "org/frozen", code=2)
     assert (
@@ -103,7 +103,7 @@ def test_files_published_by_someone_else_must_be_fetched_first(hub, client, smal
     """Two people build a length each for one repository."""
     client.ruler("push", small, "--repo", "org/shared", "--skip-verify")
     root = tmp_path / "ruler"
-    build_embedded(root, lengths=("2k",), tasks=SMALL_TASKS[:1], samples=8)
+    build_embedded(root, lengths=("2k",), tasks=SMALL_TASKS[:1], rows=8)
     push = ("push", root, "--repo", "org/shared", "--revision", "v1.0.0.1")
     mark = len(hub.requests)
     message = client.ruler(*push, code=2)

@@ -29,8 +29,8 @@ from tests.in_process import ruler, ruler_command, ruler_error, ruler_output
 from tests.nightly import mostly_nightly
 
 # Both make the release of the fixture `release`
-SAME = BuildOptions(Path(), lengths=("4k",), samples=20, sources=("embedded",))
-ARGUMENTS = ("--lengths", "4k", "--samples", "20", "--sources", "embedded")
+SAME = BuildOptions(Path(), lengths=("4k",), rows=20, sources=("embedded",))
+ARGUMENTS = ("--lengths", "4k", "--rows", "20", "--sources", "embedded")
 LONGER = {"lengths": ("8k",)}
 
 
@@ -130,11 +130,11 @@ def test_another_length_extends_a_release_and_changes_none_of_its_files(release,
         ({"sources": ()}, r"another '\w+' among its sources \(embedded, not canonical\)"),
         ({"sources": ("qa_1=embedded",)}, "Unknown source 'qa_1'"),
         ({"mirror": "no-such-mirror"}, "'no-such-mirror' is not a folder"),
-        ({"samples": 7, "lengths": ("4k", "8k")}, "ask for --samples 20"),
+        ({"rows": 7, "lengths": ("4k", "8k")}, "ask for --rows 20"),
         (LONGER | {"sources": (), "tasks": ("niah_single_2",)}, "another 'essays' among its sou"),
-        ({"engine": "rayy"}, "Did you mean 'ray'"),
-        ({"address": "auto"}, "add --engine ray"),
-        (LONGER | {"engine": "ray"}, r"pip install 'ray>="),
+        ({"pool": "rayy"}, "Did you mean 'ray'"),
+        ({"address": "auto"}, "add --pool ray"),
+        (LONGER | {"pool": "ray"}, r"pip install 'ray>="),
     ],
 )
 def test_different_settings_are_not_mixed_in_one_release(
@@ -151,7 +151,7 @@ def test_different_settings_are_not_mixed_in_one_release(
 def test_finished_files_of_another_tokenizer_or_of_none_are_not_taken_for_those_asked_for(
     trained_tokenizer, tmp_path
 ):
-    same = replace(SAME, root=tmp_path / "ruler", lengths=("2k",), samples=2, tasks=("vt",))
+    same = replace(SAME, root=tmp_path / "ruler", lengths=("2k",), rows=2, tasks=("vt",))
     asked = f"mine={trained_tokenizer('gpt2')}"
     build(replace(same, tokenizers=(asked,)))
     assert build(replace(same, tokenizers=(asked,))).new == []
@@ -167,7 +167,7 @@ def test_finished_files_of_another_tokenizer_or_of_none_are_not_taken_for_those_
 def test_files_of_file_managers_and_of_git_are_not_other_files(tmp_path):
     for name in (".DS_Store", "._x", "Thumbs.db", "desktop.ini", ".directory", ".gitattributes"):
         (tmp_path / name).write_text("")
-    options = replace(SAME, root=tmp_path, samples=1, tasks=("vt",))
+    options = replace(SAME, root=tmp_path, rows=1, tasks=("vt",))
     assert build(options).new == ["data/tekken/4k/vt.parquet"]
     report = verify(tmp_path)
     assert (report.ok, report.notes) == (True, [])
@@ -177,7 +177,7 @@ def test_a_file_beside_a_stopped_build_is_not_taken_for_a_part_of_it(tmp_path):
     for folder in (BUILD_FOLDER, "data"):
         (tmp_path / folder).mkdir()
     (tmp_path / "letter.txt").write_text("dear")
-    options = replace(SAME, root=tmp_path, samples=1, tasks=("vt",))
+    options = replace(SAME, root=tmp_path, rows=1, tasks=("vt",))
     with pytest.raises(RulerError, match=r"holds other files \(letter.txt\)"):
         build(options)
     (tmp_path / "letter.txt").unlink()
@@ -198,7 +198,7 @@ def test_a_changed_source_is_refused_and_leaves_no_file(tmp_path, workers):
     changed = tmp_path / "mirror" / squad.path
     changed.parent.mkdir(parents=True)
     changed.write_bytes(b'{"data": []}')
-    flags = ("--tasks", "qa_1,niah_single_1", "--lengths", "4k", "--samples", 1)
+    flags = ("--tasks", "qa_1,niah_single_1", "--lengths", "4k", "--rows", 1)
     flags += ("--mirror", tmp_path / "mirror", "--workers", workers)
     sentence = " ".join(ruler_error("build", tmp_path / "ruler", *flags).split())
     assert f"is damaged: its sha256 is {sha256_of(changed)}, expected {squad.sha256}" in sentence
@@ -246,7 +246,7 @@ def test_a_task_that_does_not_fit_is_refused_or_left_out_with_the_reason(tmp_pat
 
 def test_a_corpus_with_fewer_questions_gives_fewer_rows(tmp_path):
     root = tmp_path / "many"
-    options = replace(SAME, root=root, lengths=("2k",), tasks=("qa_2",), samples=500)
+    options = replace(SAME, root=root, lengths=("2k",), tasks=("qa_2",), rows=500)
     entry = build(options).manifest["files"]["data/tekken/2k/qa_2.parquet"]
     assert entry["rows"] == entry["most_rows"] == 114
     assert build(options).new == []
@@ -255,7 +255,7 @@ def test_a_corpus_with_fewer_questions_gives_fewer_rows(tmp_path):
 def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(release, tmp_path):
     import pyarrow.parquet as pq
 
-    options = replace(SAME, root=tmp_path / "six", samples=6, tasks=("niah_s", "vt", "qa_1"))
+    options = replace(SAME, root=tmp_path / "six", rows=6, tasks=("niah_s", "vt", "qa_1"))
     for path in build(options).manifest["files"]:
         large = pq.read_table(release / path).to_pylist()
         assert pq.read_table(options.root / path).to_pylist() == large[:6]
@@ -263,7 +263,7 @@ def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(release, tm
 
 def test_the_manifest_counts_repeats_of_haystacks(tmp_path):
     tasks = ("niah_single_1", "niah_single_2", "qa_1")
-    options = replace(SAME, root=tmp_path / "long", lengths=("32k",), samples=1, tasks=tasks)
+    options = replace(SAME, root=tmp_path / "long", lengths=("32k",), rows=1, tasks=tasks)
     entries = build(options).manifest["files"]
     assert entries["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
     assert entries["data/tekken/32k/qa_1.parquet"]["repeats"] == 2
@@ -279,7 +279,7 @@ def test_real_sources_and_tokenizers_make_a_valid_release(
     assert named_counter(tokenizer).split_points.proved  # loaded for build and verify too
     root = tmp_path / "real"
     options = BuildOptions(
-        root, tokenizers=(tokenizer,), lengths=("4k", "16k"), samples=2, mirror=mirror
+        root, tokenizers=(tokenizer,), lengths=("4k", "16k"), rows=2, mirror=mirror
     )
     manifest = build(options).manifest
     assert set(manifest["sources"]) == {"essays", "squad", "hotpotqa"}
@@ -294,7 +294,7 @@ def test_a_release_with_a_custom_tokenizer_is_verified_after_its_folder_moved(
     folder = Path(shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "mine"))
     root = tmp_path / "ruler"
     tasks = ("niah", "vt", "fwe", "cwe", "qa_1")
-    options = replace(SAME, root=root, lengths=("2k",), samples=2, tasks=tasks)
+    options = replace(SAME, root=root, lengths=("2k",), rows=2, tasks=tasks)
     build(replace(options, tokenizers=(f"mine={folder}",)))
     about = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["tokenizers"]["mine"]
     assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # not the path

@@ -26,7 +26,7 @@ def test_the_plan_of_a_full_release_has_39000_rows():
 
 
 def test_existing_files_are_not_counted(release):
-    options = BuildOptions(release, lengths=("4k",), samples=20, sources="embedded")
+    options = BuildOptions(release, lengths=("4k",), rows=20, sources="embedded")
     assert plan_build(options).missing == []
     assert plan_build(replace(options, lengths=("4k", "8k"))).rows == 13 * 20
 
@@ -61,7 +61,7 @@ def test_without_lengths_at_a_terminal_the_user_is_asked(tmp_path, monkeypatch):
 
 
 def test_a_small_build_or_one_of_named_lengths_asks_nothing(tmp_path):
-    small = ("--samples", 1, "--tasks", "vt", "--sources", "embedded")
+    small = ("--rows", 1, "--tasks", "vt", "--sources", "embedded")
     done = ruler("build", tmp_path / "out", *small, "--lengths", "2k")
     assert (done.code, "To build" in done.stderr) == (0, False), done.stderr
     for flags in (("--lengths", "all"), ("--yes",)):  # they go on, as far as the mirror

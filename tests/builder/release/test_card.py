@@ -23,7 +23,7 @@ from ruler_builder.release.templates import files_of_config
 from ruler_builder.text.sources import registry
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Names
-from ruler_common.rows import COLUMNS
+from ruler_common.rows import COLUMN_TYPES
 from ruler_dataset import load
 from tests import documents
 from tests.project import ROOT
@@ -87,7 +87,7 @@ def test_every_configuration_is_listed_and_loads(root, manifest):
     assert {entry["config"] for entry in manifest["files"].values()} < set(listed)
     for name in (listed[0], listed[-1]):
         rows = load_dataset(str(root), name, split="test", streaming=True)
-        assert list(next(iter(rows))) == list(COLUMNS)
+        assert list(next(iter(rows))) == list(COLUMN_TYPES)
         assert next(iter(rows))["task"] == Path(configs[name][0]).stem
 
 
@@ -180,7 +180,7 @@ def test_the_example_row_is_the_first_frozen_row_of_its_configuration(
         lengths=(length,),
         tasks=(task,),
         languages=("en",) if suite == "oneruler" else ("default",),
-        samples=1,
+        rows=1,
         mirror=mirror,
     )
     build(options)
@@ -245,5 +245,5 @@ def test_a_card_warns_of_embedded_texts(oneruler, release):
 def test_the_card_describes_every_column_with_its_type(root):
     schema = pq.read_schema(next((root / "data").rglob("*.parquet")))
     rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \| \S", text_of(root), re.MULTILINE))
-    assert rows == COLUMNS
+    assert rows == COLUMN_TYPES
     assert list(rows) == schema.names

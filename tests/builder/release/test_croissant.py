@@ -16,7 +16,7 @@ from ruler_builder.text.sources import registry
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
-from ruler_common.rows import COLUMNS
+from ruler_common.rows import COLUMN_TYPES
 from ruler_dataset import load
 
 Manifest = dict[str, Any]
@@ -147,7 +147,8 @@ def test_every_file_is_listed_with_its_digest(root, manifest):
 
 def test_one_record_set_has_the_columns_of_the_contract(root):
     (rows,) = read_croissant(root)["recordSet"]
-    assert [field["name"] for field in rows["field"]] == [f"{ROWS}/{n}" for n in ("file", *COLUMNS)]
+    names = [f"{ROWS}/{name}" for name in ("file", *COLUMN_TYPES)]
+    assert [field["name"] for field in rows["field"]] == names
     assert all(field["description"] for field in rows["field"])
 
 

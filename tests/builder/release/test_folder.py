@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ruler_builder.release.folder import locked_folder, write_rows
 from ruler_common.errors import RulerError
-from ruler_common.rows import COLUMNS, arrow_schema
+from ruler_common.rows import COLUMN_TYPES, arrow_schema
 from tests.embedded_release import build_embedded
 
 TEXTS = st.text(max_size=5)
@@ -23,7 +23,7 @@ ROWS = st.lists(
     st.fixed_dictionaries(
         {
             name: KINDS.get(name, TEXTS if kind == "string" else NUMBERS)
-            for name, kind in COLUMNS.items()
+            for name, kind in COLUMN_TYPES.items()
         }
     ),
     min_size=1,
@@ -47,7 +47,7 @@ def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(tmp_path, cach
     root = tmp_path / "ruler"
     refused = pytest.raises(RulerError, match=r"is running in '.*': wait until it ends")
     with locked_folder(root), refused:
-        build_embedded(root, lengths=("4k",), samples=1)
+        build_embedded(root, lengths=("4k",), rows=1)
     assert not root.exists()
 
 

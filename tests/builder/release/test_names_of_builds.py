@@ -52,7 +52,7 @@ def build_of(root: Path, folder: Path, asked: dict[str, Any]) -> None:
         suite=suite_of(asked["tasks"], asked["groups"], root.with_suffix(".toml")),
         tokenizers=tokenizers or DEFAULT_TOKENIZER,
         lengths=asked["length"],
-        samples=1,
+        rows=1,
         workers=1,
     )
 
@@ -156,7 +156,7 @@ def test_datasets_loads_names_that_look_like_numbers(trained_tokenizer, tmp_path
 def test_two_tokenizers_of_one_name_are_refused(trained_tokenizer, tmp_path):
     specs = [f"mine={trained_tokenizer('crossing')}", "mine=hf:org/name"]
     with pytest.raises(RulerError, match=r"--tokenizer mine is given as .* rename one"):
-        build_embedded(tmp_path / "ruler", tokenizers=specs, lengths="1k", tasks="vt", samples=1)
+        build_embedded(tmp_path / "ruler", tokenizers=specs, lengths="1k", tasks="vt", rows=1)
     assert not (tmp_path / "ruler").exists()
 
 

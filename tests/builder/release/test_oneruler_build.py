@@ -21,7 +21,7 @@ from tests.embedded_release import build_embedded
 
 
 def build_oneruler(root: Path, *languages: str, **options: Any) -> Built:
-    common = {"suite": "oneruler", "lengths": ("8k",), "samples": 2}
+    common = {"suite": "oneruler", "lengths": ("8k",), "rows": 2}
     return build_embedded(root, languages=languages or ("en",), **(common | options))
 
 
@@ -103,7 +103,7 @@ def test_a_changed_or_missing_card_is_written_again(copy):
     before = card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")
     card.write_text("old", encoding="utf-8")
     listing.unlink()
-    built = build_oneruler(copy, "en", "zh", "en-zh", "zh-en", samples=6)
+    built = build_oneruler(copy, "en", "zh", "en-zh", "zh-en", rows=6)
     assert built.new == []
     assert (card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")) == before
 
@@ -112,5 +112,5 @@ def test_a_release_can_be_extended_after_the_description_of_a_source_changed(cop
     manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
     manifest["sources"]["book-en"]["title"] = "Another title"
     (copy / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    built = build_oneruler(copy, "en", samples=6, lengths=("16k",), tasks=("cwe",))
+    built = build_oneruler(copy, "en", rows=6, lengths=("16k",), tasks=("cwe",))
     assert len(built.new) == 2

@@ -67,7 +67,7 @@ def test_there_are_at_most_as_many_workers_as_cpus(tmp_path):
 
 
 def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path):
-    options = {"lengths": ("4k",), "tasks": ("niah_s", "vt", "qa_1"), "samples": 3}
+    options = {"lengths": ("4k",), "tasks": ("niah_s", "vt", "qa_1"), "rows": 3}
     build_embedded(tmp_path / "processes", workers=1, **options)
-    build_embedded(tmp_path / "ray", engine="ray", workers=2, **options)
+    build_embedded(tmp_path / "ray", pool="ray", workers=2, **options)
     assert contents(tmp_path / "ray") == contents(tmp_path / "processes")

@@ -65,9 +65,7 @@ def test_the_suite_in_the_guide_is_built_as_it_says(tmp_path):
     guide = (ROOT / "docs/build.md").read_text(encoding="utf-8")
     (tmp_path / "mine.toml").write_text(guide.partition("```toml\n")[2].partition("```")[0])
     command = ("build", "out", "--suite", "mine.toml", "--tasks", "mine,qa_1", "--lengths", "all")
-    printed = ruler_output(
-        *command, "--samples", "1", "--sources", "embedded", "--yes", cwd=tmp_path
-    )
+    printed = ruler_output(*command, "--rows", "1", "--sources", "embedded", "--yes", cwd=tmp_path)
     for task in ("vt", "niah_words", "qa_1"):
         assert f"{task}_4k" in printed
         assert f"{task}_16k" in printed

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.tasks.draws import Draw, Stream, all_but, letters, numbers, uuids
+from ruler_builder.tasks.draws import Draws, Stream, all_but, letters, numbers, uuids
 from tests.project import ROOT
 
 LETTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"])
@@ -58,11 +58,11 @@ def distinct_of(below, count, words):
 
 @given(KEYS, st.integers(0, 5), st.integers(1, 2**63), st.integers(0, 30))
 def test_integers_are_the_fair_words_modulo_their_limit(key, calls, below, count):
-    draw = Draw(*key)
+    draws = Draws(*key)
     for _ in range(calls):
-        draw.floats(1)
+        draws.floats(1)
     expected = list(islice(fair_integers(below, words_of(*key, calls)), count))
-    assert draw.integers(below, count).tolist() == expected
+    assert draws.integers(below, count).tolist() == expected
 
 
 def test_unfair_words_are_left_out():
@@ -70,42 +70,42 @@ def test_unfair_words_are_left_out():
     words = [*islice(words_of("unfair", 0), 200)]
     assert any(word >= 2 * below for word in words)
     fair = [word % below for word in words if word < 2 * below]
-    assert Draw("unfair").integers(below, len(fair)).tolist() == fair
+    assert Draws("unfair").integers(below, len(fair)).tolist() == fair
 
 
 @given(KEYS, st.integers(0, 40))
 def test_floats_are_the_upper_53_bits_of_the_words(key, count):
     expected = [(word >> 11) / 2**53 for word in islice(words_of(*key, 0), count)]
-    assert Draw(*key).floats(count).tolist() == expected
+    assert Draws(*key).floats(count).tolist() == expected
 
 
 @given(KEYS, st.integers(0, 60))
 def test_a_permutation_sorts_places_by_their_words(key, count):
-    assert Draw(*key).permutation(count).tolist() == permutation_of(count, words_of(*key, 0))
+    assert Draws(*key).permutation(count).tolist() == permutation_of(count, words_of(*key, 0))
 
 
 def test_equal_words_keep_the_order_of_their_places(monkeypatch):
     words = np.array([7, 3, 7, 3, 0], dtype=np.uint64)
     monkeypatch.setattr(Stream, "words", lambda self, count: words[:count])
-    assert Draw("ties").permutation(5).tolist() == [4, 1, 3, 0, 2]
+    assert Draws("ties").permutation(5).tolist() == [4, 1, 3, 0, 2]
 
 
 @given(KEYS, st.integers(1, 60), st.data())
 def test_distinct_integers_are_a_permutation_or_the_first_different_ones(key, below, data):
     count = data.draw(st.integers(0, below))
-    assert Draw(*key).distinct(below, count).tolist() == distinct_of(
+    assert Draws(*key).distinct(below, count).tolist() == distinct_of(
         below, count, words_of(*key, 0)
     )
 
 
 def test_the_examples_of_the_documentation_are_right(capsys):
     text = (ROOT / "docs" / "draws.md").read_text(encoding="utf-8")
-    draw = Draw(*KEY)
+    draws = Draws(*KEY)
     calls = [
-        ("integers(1000, 4)", draw.integers(1000, 4)),
-        ("distinct(90000, 3)", draw.distinct(90_000, 3)),
-        ("permutation(8)", draw.permutation(8)),
-        ("floats(1)", draw.floats(1)),
+        ("integers(1000, 4)", draws.integers(1000, 4)),
+        ("distinct(90000, 3)", draws.distinct(90_000, 3)),
+        ("permutation(8)", draws.permutation(8)),
+        ("floats(1)", draws.floats(1)),
     ]
     for number, (name, drawn) in enumerate(calls):
         (stream, result) = re.search(
@@ -125,7 +125,7 @@ def test_the_examples_of_the_documentation_are_right(capsys):
 
 @given(KEYS, KEYS)
 def test_different_keys_and_calls_give_different_draws(a, b):
-    first, second = Draw(*a), Draw(*b)
+    first, second = Draws(*a), Draws(*b)
     if [str(part) for part in a] != [str(part) for part in b]:
         assert first.integers(2**62, 1) != second.integers(2**62, 1)
     assert first.integers(2**62, 1) != first.integers(2**62, 1)
@@ -134,14 +134,14 @@ def test_different_keys_and_calls_give_different_draws(a, b):
 @given(SEEDS, st.integers(1, 10**7), st.data())
 def test_distinct_integers_differ_and_lie_below_the_limit(seed, below, data):
     count = data.draw(st.integers(0, min(below, 200)))
-    drawn = Draw(seed).distinct(below, count).tolist()
+    drawn = Draws(seed).distinct(below, count).tolist()
     assert len(set(drawn)) == len(drawn) == count
     assert all(0 <= n < below for n in drawn)
 
 
 @pytest.mark.parametrize("count", [3, 5, 6, 10])
 def test_every_integer_and_every_place_is_equally_likely(count):
-    samples = [Draw(seed).distinct(10, count).tolist() for seed in range(2000)]
+    samples = [Draws(seed).distinct(10, count).tolist() for seed in range(2000)]
     for place in range(count):
         times = Counter(sample[place] for sample in samples)
         assert all(140 <= times[number] <= 260 for number in range(10))  # 200 ± 4.5 sigma
@@ -149,17 +149,17 @@ def test_every_integer_and_every_place_is_equally_likely(count):
 
 def test_more_integers_than_there_are_is_refused():
     with pytest.raises(ValueError, match="only 5 integers"):
-        Draw("few").distinct(5, 6)
+        Draws("few").distinct(5, 6)
 
 
 def test_integers_below_nothing_are_refused():
     with pytest.raises(ValueError, match="below 1 to"):
-        Draw("none").integers(0, 1)
+        Draws("none").integers(0, 1)
 
 
 @given(KEYS, st.lists(st.integers(), max_size=20))
 def test_shuffled_items_are_the_same_items(key, items):
-    assert sorted(Draw(*key).shuffled(np.array(items, dtype=object)).tolist()) == sorted(items)
+    assert sorted(Draws(*key).shuffled(np.array(items, dtype=object)).tolist()) == sorted(items)
 
 
 @given(st.integers(1, 60), st.data())
@@ -177,7 +177,7 @@ def test_numbers_have_their_digits_differ_and_avoid_what_is_taken(seed, digits, 
         map(str, data.draw(st.sets(st.integers(low, high - 1), max_size=(high - low) // 3)))
     )
     count = data.draw(st.integers(0, min(50, high - low - len(taken))))
-    drawn = numbers(Draw(seed), digits, count, taken)
+    drawn = numbers(Draws(seed), digits, count, taken)
     assert len(set(drawn)) == len(drawn) == count
     assert all(len(number) == digits and number.isdecimal() for number in drawn)
     assert all(number[0] != "0" for number in drawn)
@@ -186,12 +186,12 @@ def test_numbers_have_their_digits_differ_and_avoid_what_is_taken(seed, digits, 
 
 def test_numbers_can_use_up_every_number_of_their_length():
     taken = {str(n) for n in range(10, 50)}
-    assert sorted(numbers(Draw(1), 2, 50, taken)) == [str(n) for n in range(50, 100)]
+    assert sorted(numbers(Draws(1), 2, 50, taken)) == [str(n) for n in range(50, 100)]
 
 
 @given(SEEDS, st.integers(0, 40))
 def test_uuids_are_of_version_4_and_differ(seed, count):
-    drawn = uuids(Draw(seed), count)
+    drawn = uuids(Draws(seed), count)
     assert len(set(drawn)) == len(drawn) == count
     for text in drawn:
         read = uuid.UUID(text)
@@ -200,11 +200,11 @@ def test_uuids_are_of_version_4_and_differ(seed, count):
 
 @given(SEEDS, st.integers(1, 6), st.integers(0, 26))
 def test_letters_have_their_length_and_alphabet_and_differ(seed, length, count):
-    drawn = letters(Draw(seed), length, count, string.ascii_uppercase)
+    drawn = letters(Draws(seed), length, count, string.ascii_uppercase)
     assert len(set(drawn)) == len(drawn) == count
     assert all(len(word) == length for word in drawn)
     assert set("".join(drawn)) <= set(string.ascii_uppercase)
 
 
 def test_letters_can_give_every_string_there_is():
-    assert sorted(letters(Draw(2), 2, 9, "abc")) == [a + b for a in "abc" for b in "abc"]
+    assert sorted(letters(Draws(2), 2, 9, "abc")) == [a + b for a in "abc" for b in "abc"]

@@ -82,14 +82,14 @@ def test_another_process_with_another_hash_seed_and_locale_makes_the_same_rows()
 
 @pytest.mark.parametrize("length", ["1k", "2k", "16k"])
 def test_rows_pass_their_audit_at_every_length(tmp_path, length):
-    build_embedded(tmp_path / "ruler", lengths=(length,), samples=8)
+    build_embedded(tmp_path / "ruler", lengths=(length,), rows=8)
     assert audit_problems(tmp_path / "ruler") == {}
 
 
 @pytest.mark.parametrize("kind", ["whole", *mostly_nightly(5, ["gpt2", "digits", "unigram"])])
 def test_rows_pass_their_audit_with_few_split_points_or_none(trained_tokenizer, tmp_path, kind):
     spec = f"mine={trained_tokenizer(kind)}"
-    build_embedded(tmp_path / "ruler", tokenizers=(spec,), lengths=("2k",), samples=2)
+    build_embedded(tmp_path / "ruler", tokenizers=(spec,), lengths=("2k",), rows=2)
     assert audit_problems(tmp_path / "ruler", spec) == {}
 
 
@@ -97,7 +97,7 @@ def test_lists_fill_the_window_if_a_tokenizer_joins_words(trained_tokenizer, tmp
     spec = f"mine={trained_tokenizer('dotted')}"  # ". a" is one token
     root = tmp_path / "ruler"
     tasks = ("cwe", "fwe")
-    build_embedded(root, tokenizers=(spec,), lengths=("2k",), samples=40, tasks=tasks)
+    build_embedded(root, tokenizers=(spec,), lengths=("2k",), rows=40, tasks=tasks)
     assert audit_problems(root, spec) == {}
     for task in tasks:
         inputs = load(root, f"{task}_2k_mine")["input"]
@@ -118,7 +118,7 @@ def test_all_tasks_are_built_and_audited_without_proved_split_points(
         tmp_path / "ruler",
         tokenizers=(spec,),
         lengths=("4k", "16k"),
-        samples=1,
+        rows=1,
         suite=suite,
         skip_impossible=True,
     )

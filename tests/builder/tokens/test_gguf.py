@@ -16,7 +16,7 @@ from ruler_release import verify
 from tests.conftest import build_embedded
 from tests.in_process import ruler_error, ruler_output
 
-SMALL = {"lengths": ("2k",), "samples": 2}
+SMALL = {"lengths": ("2k",), "rows": 2}
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.builder.verify.planting import write_manifest
 from tests.embedded_release import build_embedded
 from tests.nightly import mostly_nightly
 
-SMALL = {"lengths": ("1k",), "tasks": ("niah_single_1",), "samples": 4}
+SMALL = {"lengths": ("1k",), "tasks": ("niah_single_1",), "rows": 4}
 
 
 @pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "qwen2.5"]))

@@ -280,7 +280,7 @@ def test_a_gated_tokenizer_is_refused_with_the_remedy(tmp_path):
     hub = FakeHub()
     for method in ("GET", "HEAD"):
         hub.fail(method, "", 403, headers={"X-Error-Code": "GatedRepo"}, times=99)
-    flags = ("--lengths", "1k", "--samples", "1", "--tokenizer", "mine=hf:ruler-tests/gated")
+    flags = ("--lengths", "1k", "--rows", "1", "--tokenizer", "mine=hf:ruler-tests/gated")
     done = subprocess.run(
         ruler_command("build", tmp_path / "out", *flags),
         env=environment(hub.url, tmp_path),

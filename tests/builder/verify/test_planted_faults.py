@@ -359,7 +359,7 @@ MANIFEST_FAULTS: list[tuple[str, Any, str]] = [
     ("left_out", {"vt_8k": "too long"}, "left_out does not belong there"),
     ("seed", 7, "input differs at character"),
     ("reserve", 100, "input differs at character"),
-    ("suite", "mine", 'suite is "mine", should be "own"'),
+    ("suite", "mine", 'suite is "mine", should be "custom"'),
     ("sources essays", None, "sources.essays is missing"),
     ("sources essays licence", "CC0", 'sources.essays.licence is "CC0", should be '),
     ("sources essays sha256", "0" * 64, "sources.essays.sha256 is "),

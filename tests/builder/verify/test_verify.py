@@ -32,7 +32,7 @@ VT, CWE = "data/tekken/4k/vt.parquet", "data/tekken/4k/cwe.parquet"
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build three rows of two tasks from embedded texts. Tests must not change it."""
     root = tmp_path_factory.mktemp("small") / "ruler"
-    build_embedded(root, lengths=("4k",), tasks=("vt", "niah_single_2"), samples=3)
+    build_embedded(root, lengths=("4k",), tasks=("vt", "niah_single_2"), rows=3)
     return root
 
 
@@ -152,7 +152,7 @@ def test_a_row_with_another_question_at_another_length_is_named():
 
 @pytest.mark.mirror
 def test_a_missing_source_is_listed_with_the_command_that_fetches_it(mirror, tmp_path, monkeypatch):
-    build(BuildOptions(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), samples=3))
+    build(BuildOptions(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), rows=3))
     broken = tmp_path / "broken"
     shutil.copytree(mirror, broken, copy_function=lambda a, b: Path(b).symlink_to(a))
     monkeypatch.delenv("RULER_MIRROR")
@@ -177,7 +177,7 @@ def test_a_missing_source_is_listed_with_the_command_that_fetches_it(mirror, tmp
 @pytest.mark.mirror
 def test_a_missing_tokenizer_is_listed(mirror, tmp_path, monkeypatch):
     root, path = tmp_path / "ruler", "data/cl100k_base/4k/vt.parquet"
-    options = {"lengths": ("4k",), "tasks": ("vt", "qa_1"), "samples": 3}
+    options = {"lengths": ("4k",), "tasks": ("vt", "qa_1"), "rows": 3}
     build_embedded(root, tokenizers=("cl100k_base",), **options)
     monkeypatch.delenv("RULER_MIRROR")
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
@@ -316,7 +316,7 @@ def test_versions_of_builder_and_libraries_may_differ(root):
     manifest = manifest_of(root)
     manifest["builder_version"] = "0.1.0"
     manifest["tokenizers"]["tekken"]["version"] = "0.0.1"
-    manifest["files"][VT]["counted_by"] = "another engine 1.0"
+    manifest["files"][VT]["counted_by"] = "another library 1.0"
     planting.write_manifest(root, manifest)
     assert verify(root).proved
 
@@ -325,7 +325,7 @@ def test_parameters_that_no_row_can_have_are_named(tmp_path):
     suite = tmp_path / "suite.toml"
     suite.write_text('[tasks.deep]\nfamily = "variable_tracking"\nhops = 6\n')
     root = tmp_path / "ruler"
-    build_embedded(root, lengths=("2k",), suite=suite, samples=3)
+    build_embedded(root, lengths=("2k",), suite=suite, rows=3)
     assert verify(root, audit=True).proved
     manifest = manifest_of(root)
     manifest["tasks"]["deep"] |= {"hops": 100, "chains": 100}
@@ -335,7 +335,7 @@ def test_parameters_that_no_row_can_have_are_named(tmp_path):
 
 def test_more_rows_than_the_corpus_has_are_named(tmp_path):
     root, path = tmp_path / "ruler", "data/tekken/2k/qa_1.parquet"
-    build_embedded(root, lengths=("2k",), tasks=("qa_1",), samples=1000)
+    build_embedded(root, lengths=("2k",), tasks=("qa_1",), rows=1000)
     count = read_manifest(root)["files"][path]["rows"]
     planting.plant(root, path, lambda rows: rows.append({**rows[0], "index": count}))
     problems = sentences(verify(root))
@@ -344,7 +344,7 @@ def test_more_rows_than_the_corpus_has_are_named(tmp_path):
 
 def test_a_release_with_another_seed_than_its_manifest_is_named(tmp_path):
     root = tmp_path / "ruler"
-    build_embedded(root, lengths=("4k",), tasks=("vt", "fwe"), samples=3, seed=7)
+    build_embedded(root, lengths=("4k",), tasks=("vt", "fwe"), rows=3, seed=7)
     assert verify(root).proved
     planting.write_manifest(root, {**manifest_of(root), "seed": 0})
     problems = sentences(verify(root))
@@ -362,7 +362,7 @@ def test_a_release_with_another_seed_than_its_manifest_is_named(tmp_path):
     ],
 )
 def test_an_unknown_task_is_refused_in_one_sentence(root, change):
-    manifest = {**manifest_of(root), "suite": "own"}
+    manifest = {**manifest_of(root), "suite": "custom"}
     change(manifest)
     (root / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     for flags in ((), ("--audit",)):

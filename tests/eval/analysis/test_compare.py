@@ -38,7 +38,7 @@ def results(model="a", digests=None, **cells):
             "n": len(scores),
             **dict.fromkeys(("missing", "failed", "truncated", "does_not_fit"), 0),
             "proof": "rows",
-            "rows_asked": len(scores),
+            "rows_requested": len(scores),
             "rows_available": len(scores),
             "language": "en",
             "instruction_language": "en",
@@ -324,7 +324,7 @@ def test_the_verdict_and_the_decision_show_one_interval(tmp_path):
     assert len(set(shown)) == 1
 
 
-def test_a_task_lost_at_one_length_is_named_and_may_have_a_limit():
+def test_a_task_lost_at_one_length_is_named_and_may_have_a_margin():
     lengths = ("4k", "8k", "16k", "32k", "64k", "128k")
     names = [f"task{task}_{length}" for task in range(13) for length in lengths]
     a = results(**{name: [1.0] * 500 for name in names})

@@ -345,7 +345,7 @@ def with_and_without(once):
     def make(root):
         ruler_output(
             *("build", root, "--suite", "ruler_complexity", "--sources", "embedded"),
-            *("--tasks", "qa_1,qa_1_no_documents", "--lengths", "0k,4k", "--samples", 5),
+            *("--tasks", "qa_1,qa_1_no_documents", "--lengths", "0k,4k", "--rows", 5),
         )
 
     return once("built/memory", make)

@@ -23,7 +23,7 @@ def pair(tmp_path, lost, rows=500):
 
 
 @pytest.mark.parametrize(
-    ("lost", "limit", "code", "words"),
+    ("lost", "margin", "code", "words"),
     [
         (0, "1.5", 0, "which is below 1.5 points (97.5 % confidence)."),
         (40, "1.5", 1, "which is above 1.5 points (97.5 % confidence)."),
@@ -31,10 +31,10 @@ def pair(tmp_path, lost, rows=500):
         (0, "-1", 1, "which is above -1 points (97.5 % confidence)."),
     ],
 )
-def test_the_exit_code_is_the_verdict(tmp_path, lost, limit, code, words):
+def test_the_exit_code_is_the_verdict(tmp_path, lost, margin, code, words):
     out = tmp_path / "comparison.json"
     stdout, error, result = ruler(
-        "compare", *pair(tmp_path, lost), "--max-drop", limit, "--out", out
+        "compare", *pair(tmp_path, lost), "--max-drop", margin, "--out", out
     )
     assert result == code, error
     assert words in " ".join(stdout.split("A: ")[0].split())  # in the verdict
@@ -53,14 +53,14 @@ def test_a_verdict_on_a_part_of_the_rows_forbids_a_second_look(tmp_path, lost):
     assert "a second look, which its 95 % do not cover" in " ".join(stdout.split())
 
 
-@pytest.mark.parametrize("limit", ["nan", "inf"])
-def test_a_limit_that_is_not_a_number_is_refused(tmp_path, limit):
-    assert f"--max-drop takes a number, not {limit}" in ruler_error(
-        "compare", *pair(tmp_path, 0), "--max-drop", limit
+@pytest.mark.parametrize("margin", ["nan", "inf"])
+def test_a_margin_that_is_not_a_number_is_refused(tmp_path, margin):
+    assert f"--max-drop takes a number, not {margin}" in ruler_error(
+        "compare", *pair(tmp_path, 0), "--max-drop", margin
     )
 
 
-def test_a_limit_for_every_task_needs_one_for_the_mean_and_decides_with_it(tmp_path):
+def test_a_margin_for_every_task_needs_one_for_the_mean_and_decides_with_it(tmp_path):
     paths = []
     for name, lost in (("base", 0), ("quantised", 60)):
         path = tmp_path / f"{name}.json"
@@ -68,10 +68,10 @@ def test_a_limit_for_every_task_needs_one_for_the_mean_and_decides_with_it(tmp_p
         scores = whole_results(results(name, vt_4k=[0.0] * lost + [1.0] * (500 - lost), **many))
         path.write_text(json.dumps(scores))
         paths.append(path)
-    limits = ["--max-drop", "2", "--max-task-drop"]
+    margins = ["--max-drop", "2", "--max-task-drop"]
     for command in ("compare", "decide"):
-        assert ruler(command, *paths, *limits, "30")[2] == 0
-        stdout, error, code = ruler(command, *paths, *limits, "5")
+        assert ruler(command, *paths, *margins, "30")[2] == 0
+        stdout, error, code = ruler(command, *paths, *margins, "5")
         assert code == 1, error
         assert "(97.5 % confidence)" in " ".join(stdout.split())
         assert "vt" in stdout.split("Largest loss")[1]

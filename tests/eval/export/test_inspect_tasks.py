@@ -244,7 +244,7 @@ def test_an_answer_that_failed_or_did_not_fit_does_not_count(package, built, tmp
     ruler_command("score", log.location, "--out", tmp_path / "r.json")
     cell = json.loads((tmp_path / "r.json").read_text())["configurations"]["qa_1_4k"]
     assert (cell["failed"], cell["does_not_fit"], cell["missing"]) == (2, 1, 0)
-    assert (cell["rows_asked"], cell["rows_available"]) == (3, 5)
+    assert (cell["rows_requested"], cell["rows_available"]) == (3, 5)
 
 
 def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, frozen, tmp_path):
@@ -276,7 +276,7 @@ def test_a_log_is_read_as_json_and_its_epochs_are_samples(package, built, tmp_pa
     for path in (log.location, tmp_path / "log.json"):
         ruler_command("score", path, "--out", tmp_path / "r.json")
         cell = json.loads((tmp_path / "r.json").read_text())["configurations"]["qa_1_4k"]
-        assert (cell["rows_asked"], cell["repeats"], cell["duplicated"]) == (2, 2, 0)
+        assert (cell["rows_requested"], cell["repeats"], cell["duplicated"]) == (2, 2, 0)
 
 
 def test_a_log_of_another_task_is_refused(logged, tmp_path):

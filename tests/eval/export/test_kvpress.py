@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ruler_common.names import TASKS
-from ruler_eval.export.row_files import COLUMNS, KVPRESS_COLUMNS, kvpress_view
+from ruler_eval.export.row_files import KVPRESS_COLUMNS, RELEASE_COLUMNS, kvpress_view
 from tests.eval.scoring_helpers import write_oneruler
 from tests.in_process import ruler_output
 
@@ -31,7 +31,7 @@ def exported(built, tmp_path_factory):
 
 def views(release, length="4k"):
     for task in TASKS["ruler"]:
-        for row in release.rows(f"{task}_{length}", COLUMNS):
+        for row in release.rows(f"{task}_{length}", RELEASE_COLUMNS):
             yield row, kvpress_view(row)
 
 

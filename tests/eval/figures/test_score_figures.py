@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from ruler_common.names import TASKS, Names, parse_length
-from ruler_common.text import COLUMNS, width
+from ruler_common.text import TERMINAL_WIDTH, width
 from ruler_eval.figures.catalogue import score_figures
 from ruler_eval.figures.published import published
 from ruler_eval.report.render import render
@@ -105,7 +105,7 @@ def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"
     tables = render(published(runs_of_results(results), all_tables=True), "text")
     lines = f"{report(results, all_tables=True)}\n\n{tables}".splitlines()
-    assert max(map(width, tables_of("\n".join(lines)))) <= COLUMNS
+    assert max(map(width, tables_of("\n".join(lines)))) <= TERMINAL_WIDTH
     firsts = {line.partition("  ")[0] for line in lines}
     with_depths = {name for name, cell in results["configurations"].items() if cell["depth"]}
     assert {f"own: {results['model']}", *with_depths} < firsts

@@ -52,7 +52,7 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
     suite = tmp_path / "mine.toml"
     suite.write_text(standard_suite().replace("hops = 4", "hops = 2"), encoding="utf-8")
     root = tmp_path / "mine"
-    arguments = ["--lengths", "4k", "--samples", "2", "--tasks", "vt,fwe", "--sources", "embedded"]
+    arguments = ["--lengths", "4k", "--rows", "2", "--tasks", "vt,fwe", "--sources", "embedded"]
     ruler_output("build", root, "--suite", suite, *arguments)
     configs = ["--configs", "vt_4k,fwe_4k", "--backend", "oracle", "--out", tmp_path / "run"]
     ruler_output("run", "--dataset", root, *configs)

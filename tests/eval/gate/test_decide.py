@@ -10,7 +10,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
-from ruler_eval.gate.decide import Limits, SequentialDecision, StoredRows, decide
+from ruler_eval.gate.decide import Margins, SequentialDecision, StoredRows, decide
 from ruler_eval.gate.plan import plan_of_results
 from ruler_eval.report import decision_text
 from tests.eval.analysis.test_compare import results
@@ -33,8 +33,8 @@ def run(model: str = "base", rows: int = ROWS, **cells: float) -> Any:
 def decided(
     a: Any, b: Any, max_drop: float, max_task_drop: float | None = None
 ) -> SequentialDecision:
-    limits = Limits(max_drop, max_task_drop)
-    return decide(a, StoredRows(a, b, limits), limits, on_look=lambda _: None)
+    margins = Margins(max_drop, max_task_drop)
+    return decide(a, StoredRows(a, b, margins), margins, on_look=lambda _: None)
 
 
 def test_equal_runs_stop_early_and_a_failed_one_too():
@@ -46,10 +46,12 @@ def test_equal_runs_stop_early_and_a_failed_one_too():
     assert same["interval"][0] < 0 < same["interval"][1] < 20
 
 
-@pytest.mark.parametrize(("limit", "verdict"), [(9.9, "larger"), (10, "larger"), (10.1, "smaller")])
-def test_after_the_last_row_the_verdict_is_exact(limit, verdict):
+@pytest.mark.parametrize(
+    ("margin", "verdict"), [(9.9, "larger"), (10, "larger"), (10.1, "smaller")]
+)
+def test_after_the_last_row_the_verdict_is_exact(margin, verdict):
     """A tenth of the rows is lost: 12 of 120."""
-    decision = decided(run(vt_4k=0), run("b", vt_4k=0.1), limit)
+    decision = decided(run(vt_4k=0), run("b", vt_4k=0.1), margin)
     assert (decision["rows"], decision["of"]) == (ROWS, ROWS)
     assert decision["verdict"] == verdict
     assert decision["interval"] == pytest.approx([10, 10])
@@ -57,7 +59,7 @@ def test_after_the_last_row_the_verdict_is_exact(limit, verdict):
     assert low < 10 < high
 
 
-def test_a_drop_of_exactly_the_limit_is_not_below_it():
+def test_a_drop_of_exactly_the_margin_is_not_below_it():
     """Tenths, thirds and sevenths, whose sums in floating point are off by a rounding error."""
     for parts in (3, 7, 9, 10):
         a = whole_results(results(cwe_4k=[1.0] * 60))
@@ -71,7 +73,7 @@ def test_a_drop_of_exactly_the_limit_is_not_below_it():
         assert decision["verdict"] == expected, parts
 
 
-def test_a_task_lost_at_one_length_passes_the_mean_but_is_named_and_may_have_a_limit():
+def test_a_task_lost_at_one_length_passes_the_mean_but_is_named_and_may_have_a_margin():
     lengths = ("4k", "8k", "16k", "32k", "64k", "128k")
     names = [f"task{task}_{length}" for task in range(13) for length in lengths]
     base = run(**dict.fromkeys(names, 0))
@@ -95,7 +97,7 @@ def test_looks_come_every_few_rows_until_the_last():
     assert several.looks() == [*range(2, ROWS, 2), ROWS]
 
 
-def test_every_task_and_length_has_a_different_order_and_none_is_that_of_limit():
+def test_every_task_and_length_has_a_different_order_and_none_is_that_of_margin():
     plan = plan_of_results(run(vt_4k=0, vt_8k=0, cwe_4k=0, cwe_8k=0))
     orders = [tuple(order) for order in plan.order.values()]
     frozen = tuple(row_order("", "ruler", "vt", "4k", ROWS))
@@ -138,13 +140,13 @@ def test_tasks_with_different_numbers_of_rows_are_refused():
 def test_other_rows_than_the_first_of_the_order_are_refused():
     base = run(rows=60, vt_4k=0)
     base["partial"] = True
-    base["configurations"]["vt_4k"] |= {"missing": 60, "rows_asked": 120, "rows_available": 120}
+    base["configurations"]["vt_4k"] |= {"missing": 60, "rows_requested": 120, "rows_available": 120}
     with pytest.raises(RulerError, match="not the first ones of the frozen order"):
         plan_of_results(base)
 
 
-def test_another_limit_than_the_one_fixed_before_is_refused():
-    """A limit chosen after looking has no known error."""
+def test_another_margin_than_the_one_fixed_before_is_refused():
+    """A margin chosen after looking has no known error."""
     base, live = run(vt_4k=0), run("b", vt_4k=0)
     live["run"] = {"decide": {"max_drop": 20.0}}
     assert decided(base, live, 20)["verdict"] == "smaller"
@@ -152,28 +154,28 @@ def test_another_limit_than_the_one_fixed_before_is_refused():
         decided(base, live, 25)
 
 
-@pytest.mark.parametrize("limit", ["nan", "inf", "100", "-100"])
-def test_a_limit_that_is_not_a_number_of_points_is_refused(tmp_path, limit):
+@pytest.mark.parametrize("margin", ["nan", "inf", "100", "-100"])
+def test_a_margin_that_is_not_a_number_of_points_is_refused(tmp_path, margin):
     path = tmp_path / "a.json"
     path.write_text(json.dumps(run(vt_4k=0)))
-    _, error, code = ruler("decide", path, path, "--max-drop", limit)
+    _, error, code = ruler("decide", path, path, "--max-drop", margin)
     assert (code, "--max-drop" in error and "number" in error) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("lost", "limit", "code", "words"),
+    ("lost", "margin", "code", "words"),
     [
         (0, 20, 0, "over all 120 rows of each task is below 20 points (97.5 % confidence)."),
         (1, 20, 1, "over all 120 rows of each task is above 20 points (97.5 % confidence)."),
         (0.1, 10, 1, "is 10.0 points over all 120 rows of each task: not below 10 points."),
     ],
 )
-def test_the_command_says_the_verdict_with_both_models(tmp_path, lost, limit, code, words):
+def test_the_command_says_the_verdict_with_both_models(tmp_path, lost, margin, code, words):
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, made in zip(paths, (run(vt_4k=0), run("b", vt_4k=lost)), strict=True):
         path.write_text(json.dumps(made))
     out = tmp_path / "decision.json"
-    stdout, error, result = ruler("decide", *paths, "--max-drop", limit, "--json", out)
+    stdout, error, result = ruler("decide", *paths, "--max-drop", margin, "--json", out)
     assert result == code, error
     output = " ".join(stdout.split())
     assert f"The drop from base (A) to b (B) {words}" in output

@@ -237,7 +237,7 @@ def test_rows_that_the_limit_leaves_out_count_nowhere(base, tmp_path):
     assert low == pytest.approx(-high)
     results = load(tmp_path / "b")
     cells = [*results["configurations"].values()]
-    assert {(c["score"], c["rows_asked"], c["rows_available"]) for c in cells} == {
+    assert {(c["score"], c["rows_requested"], c["rows_available"]) for c in cells} == {
         (100.0, 20, ROWS)
     }
     assert ruler_release.decide(base, tmp_path / "b", max_drop=0.5) == decision

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from rich.cells import cell_len
 
-from ruler_common.text import COLUMNS
+from ruler_common.text import TERMINAL_WIDTH
 from ruler_eval.report.row_text import _indented
 from ruler_eval.report.row_view import row_view
 from tests.eval.scoring_helpers import right, write_oneruler
@@ -145,5 +145,5 @@ def test_a_missing_row_or_file_is_one_sentence(built, tmp_path):
 
 def test_a_line_of_chinese_is_as_wide_as_any_other():
     lines = _indented("魔法数字" * 40 + " and " + "the grass is green. " * 9, "    ").split("\n")
-    assert max(map(cell_len, lines)) <= COLUMNS
+    assert max(map(cell_len, lines)) <= TERMINAL_WIDTH
     assert "".join(lines).replace(" ", "").startswith("魔法数字" * 40 + "and")

@@ -120,7 +120,7 @@ def test_vllm_continues_the_answer_prefix_and_counts_the_budget(options, tokeniz
 
 
 def test_rows_over_the_window_are_recorded_and_not_written(options, tokenizer):
-    with pytest.raises(RulerError, match="No row fits the model's context length; the first: "):
+    with pytest.raises(RulerError, match="No row fits the model's context window; the first: "):
         run(replace(options, provider=None, tokenizer=tokenizer, max_model_len=600))
     assert set(states(options.folder).values()) == {"does_not_fit"}
     assert requests(options.folder) == []

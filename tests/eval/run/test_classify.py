@@ -176,7 +176,7 @@ def completion(finish_reason: Any = "stop", text: Any = "42", **usage: Any) -> d
 
 def outcome(body: Any, counted: int | None = None, limit: int | None = None) -> Any:
     prompt = replace(PROMPT, counted_tokens=counted)
-    return classify(Reply(status=200, body=body), Request(prompt=prompt, limit=limit))
+    return classify(Reply(status=200, body=body), Request(prompt=prompt, context_window=limit))
 
 
 @pytest.mark.parametrize("reason", ["eos_token", "end_turn", "STOP", "", None])

@@ -67,20 +67,20 @@ def test_each_row_of_a_batch_has_its_own_maximum(backend):
 
 
 def test_prompts_are_read_a_window_at_a_time(backend):
-    from ruler_eval.run.hf_model import WINDOW
+    from ruler_eval.run.hf_model import SORTED_TOGETHER
 
     read = 0
 
     def prompts() -> Iterator[Prompt]:
         nonlocal read
-        for i in range(3 * WINDOW):
+        for i in range(3 * SORTED_TOGETHER):
             read += 1
             yield prompt([20, 21, 22], i, 1)
 
     answers = backend.generate(prompts())
     next(answers)
-    assert read <= WINDOW
-    assert len(list(answers)) == 3 * WINDOW - 1
+    assert read <= SORTED_TOGETHER
+    assert len(list(answers)) == 3 * SORTED_TOGETHER - 1
 
 
 def test_the_penalties_of_a_generation_config_are_not_applied(tiny, tmp_path):

@@ -19,7 +19,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.doctor.folder import read_verdict
-from ruler_eval.run.launch import bypass_proxies, flags_of, is_cpu_build, unscaled_limit
+from ruler_eval.run.launch import bypass_proxies, flags_of, is_cpu_build, unscaled_context_window
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
 from tests import in_process
@@ -236,7 +236,7 @@ def test_no_process_outlives_a_killed_run(options, fake, ruler_run, number, phas
 
 
 def window(start: dict[str, Any]) -> int:
-    """The context length that a server was started with."""
+    """The context window that a server was started with."""
     (flag,) = [flag for flag in start["arguments"] if flag.startswith("--max-model-len")]
     return int(flag.partition("=")[2])
 
@@ -369,5 +369,5 @@ def test_the_models_context_length_is_used_if_nothing_scales_it(tiny_tokenizer, 
     from transformers import LlamaConfig
 
     config = LlamaConfig(max_position_embeddings=8192, rope_parameters=rope)
-    assert unscaled_limit(config, tiny_tokenizer, {}) == limit
-    assert unscaled_limit(config, tiny_tokenizer, {"hf_overrides": {}}) is None
+    assert unscaled_context_window(config, tiny_tokenizer, {}) == limit
+    assert unscaled_context_window(config, tiny_tokenizer, {"hf_overrides": {}}) is None

@@ -62,7 +62,7 @@ def test_custom_tasks_are_scored_by_the_rule_of_their_family(tmp_path):
         tmp_path / "own",
         lengths=("8k",),
         languages=("zh",),
-        samples=3,
+        rows=3,
         suite=suite,
         sources=("embedded",),
     )

@@ -14,7 +14,7 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import parse_price
-from ruler_eval.run.plan import COLUMNS, Estimate, read_rows
+from ruler_eval.run.plan import PROMPT_COLUMNS, Estimate, read_rows
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import estimate_run, run
@@ -97,7 +97,7 @@ def test_rows_are_read_as_the_release_has_them(small):
     ]
     for config, row in sent:
         whole = ruler_dataset.load(small, config)[row["index"]]
-        assert row == {name: whole[name] for name in COLUMNS}
+        assert row == {name: whole[name] for name in PROMPT_COLUMNS}
 
 
 def test_a_row_that_is_missing_from_its_file_is_named(small):

@@ -13,7 +13,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import DIRECT, Prompter, load_tokenizer
 from ruler_eval.run.reasoning import Reasoning
-from ruler_eval.run.row_state import over_limit
+from ruler_eval.run.row_state import over_context_window
 from tests.nightly import mostly_nightly
 
 INPUT = "A special magic number is hidden.\n…\nWhat is the special magic number for apt-fox?"
@@ -176,7 +176,7 @@ def test_a_prompt_fits_up_to_the_last_token():
         (None, 1228, True),
         (10**9, None, True),
     ):
-        assert (over_limit(replace(prompt, counted_tokens=counted), limit) is None) == fits
+        assert (over_context_window(replace(prompt, counted_tokens=counted), limit) is None) == fits
 
 
 def test_a_missing_tokenizer_folder_is_one_sentence():

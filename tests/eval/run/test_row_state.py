@@ -10,7 +10,7 @@ from ruler_eval.run.backend import Completion
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import STATES, Records, read_lines
-from ruler_eval.run.row_state import over_limit, record_of
+from ruler_eval.run.row_state import over_context_window, record_of
 
 PROMPT = Prompt(
     config="vt_4k",
@@ -99,9 +99,9 @@ def test_the_summary_says_what_to_do_about_rows_that_do_not_fit():
     summary = RunSummary()
     prompts = [replace(PROMPT, counted_tokens=tokens) for tokens in (4080, 4090)]
     for prompt in prompts:
-        summary.add(over_limit(prompt, 4096))
+        summary.add(over_context_window(prompt, 4096))
     assert summary.lines()[:2] == [
-        "2 of 2 rows did not fit the model's window; the first: vt_4k row 7: 4,080 prompt tokens + "
-        "30 for the answer are over the limit of 4,096.",
+        "2 of 2 rows did not fit the model's context window; the first: vt_4k row 7: "
+        "4,080 prompt tokens + 30 for the answer are over the context window of 4,096.",
         "To find rows made for a model's tokenizer: ruler tokenizers --for MODEL",
     ]

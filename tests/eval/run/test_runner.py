@@ -482,13 +482,13 @@ def test_a_run_that_answered_some_rows_continues_with_the_others(tmp_path):
     with OpenRun(options) as open_run:
         open_run.on_record = records.append
         open_run.answer(first)
-        assert dict(open_run.finish(first).total) == {"stop": 3}
+        assert dict(open_run.count_states(first).total) == {"stop": 3}
     assert [*Records(options.out).read()] == records
     assert "ended" in sessions(options.out)[0]
     with OpenRun(options) as open_run:
         open_run.answer(first)
         assert len(sessions(options.out)) == 1
-        assert open_run.finish(open_run.plan.rows).missing == 47
+        assert open_run.count_states(open_run.plan.rows).missing == 47
     assert run(options).total["stop"] == 50
 
 

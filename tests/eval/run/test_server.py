@@ -540,13 +540,13 @@ def test_a_run_describes_its_server_in_one_line(options, capfd):
     with model_server(models=[VLLM], paths={"/version": {"version": "0.9.1"}}) as server:
         run(at(options, server))
         assert (
-            f"vLLM 0.9.1 at {server.url}: model m, context length 1,000,000 tokens, mode prefill "
+            f"vLLM 0.9.1 at {server.url}: model m, context window 1,000,000 tokens, mode prefill "
             "(vLLM continues the assistant's turn).\n"
         ) in capfd.readouterr().err
     with model_server() as server:
         run(at(options, server, out=options.out.with_name("OTHER")))
         assert (
-            "model m, context length unknown (--max-model-len sets it), mode chat (the server is "
+            "model m, context window unknown (--max-model-len sets it), mode chat (the server is "
             "not known to continue an assistant's turn)."
         ) in capfd.readouterr().err
 
@@ -577,14 +577,14 @@ def test_a_row_over_the_limit_is_not_sent(options, tokenizer_folder):
     assert over
     for record in over:
         assert record["usage"]["prompt_tokens"] > 1000 - 128
-        assert "over the limit of 1,000" in record["error"]
+        assert "over the context window of 1,000" in record["error"]
 
 
 def test_the_servers_own_tokenizer_counts_if_it_has_one(options):
     tokenize = {"count": 999_990, "tokens": [1, 2, 3]}
     with (
         model_server(models=[VLLM], paths={"/tokenize": tokenize}) as server,
-        pytest.raises(RulerError, match=r"No row fits .* over the limit of 1,000,000"),
+        pytest.raises(RulerError, match=r"No row fits .* over the context window of 1,000,000"),
     ):
         run(at(options, server))
     assert server.requests == []
@@ -821,10 +821,10 @@ def test_the_smallest_slot_is_the_context_length(options, capfd):
     }
     with (
         model_server(models=[LLAMA_CPP], paths=paths) as server,
-        pytest.raises(RulerError, match=r"590 prompt tokens .* are over the limit of 600"),
+        pytest.raises(RulerError, match=r"590 prompt tokens .* are over the context window of 600"),
     ):
         run(at(options, server, mode="chat", progress=True, limit=1))
-    assert "context length 600 tokens" in " ".join(capfd.readouterr().err.split())
+    assert "context window 600 tokens" in " ".join(capfd.readouterr().err.split())
 
 
 def test_a_tokenizer_that_is_not_the_servers_is_refused(options, tokenizer_folder):

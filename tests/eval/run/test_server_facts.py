@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ruler_eval.run.runner import run
-from ruler_eval.run.server_facts import engine_facts, owners_of, served_models, window_of_model
+from ruler_eval.run.server_facts import context_window_of, engine_facts, owners_of, served_models
 from tests.eval.run.run_options import model_options
 from tests.model_server import VLLM, model_server
 
@@ -59,12 +59,12 @@ def test_a_malformed_list_of_models_is_empty(page):
     ],
 )
 def test_a_context_length_is_read_from_every_servers_field(entry):
-    assert window_of_model(entry) == 7
+    assert context_window_of(entry) == 7
 
 
 @pytest.mark.parametrize("entry", [{"meta": {"n_ctx": "7"}}, {"meta": None}, {}, None])
 def test_without_a_valid_context_length_it_is_unknown(entry):
-    assert window_of_model(entry) is None
+    assert context_window_of(entry) is None
 
 
 def test_a_gateway_that_lists_another_model_of_vllm_is_not_vllm():

@@ -143,7 +143,7 @@ def test_a_run_with_a_limit_is_scored_on_its_first_rows(limited):
     results = load(limited)
     cell = results["configurations"]["vt_4k"]
     assert (cell["score"], cell["n"], cell["missing"]) == (100, 2, 0)
-    assert (cell["rows_asked"], cell["rows_available"]) == (2, 5)
+    assert (cell["rows_requested"], cell["rows_available"]) == (2, 5)
     assert results["partial"] is False
 
 
@@ -271,7 +271,7 @@ CELL = {
     *("task", "length", "max_length", "tokenizer", "language", "instruction_language"),
     *("score", "strict", "n", "interval", "missing", "failed", "truncated", "does_not_fit"),
     *("truncated_scored", "thinking", "thinking_truncated", "duplicated", "depth"),
-    *("proof", "rows_asked", "rows_available"),
+    *("proof", "rows_requested", "rows_available"),
 }
 TOP = {
     *("format", "score_version", "partial", "rules", "options", "dataset", "model", "mode", "run"),

@@ -23,7 +23,8 @@ from ruler_release.commands.build import BuildCommand, VerifyCommand
 from ruler_release.commands.doctor import DoctorCommand
 from ruler_release.commands.run import DecideCommand, EvalCommand, RunCommand
 from ruler_release.commands.score import ErrorsCommand, ScoreCommand
-from tests.in_process import ruler
+from tests.embedded_release import contents
+from tests.in_process import ruler, ruler_output
 
 OPTIONS = {
     "build": BuildCommand,
@@ -105,10 +106,23 @@ def test_a_command_with_a_run_has_the_flags_of_run_and_lists_none_again(kind):
 
 
 def test_values_are_checked_once_for_flags_and_python(release, tmp_path):
-    with pytest.raises(ruler_release.RulerError, match="--samples takes a number of at least 1"):
-        ruler_release.build(tmp_path / "out", samples=0)
-    _, error, code = ruler("build", tmp_path / "out", "--samples", 0)
-    assert (code, "--samples takes a number of at least 1, not 0." in error) == (2, True)
+    with pytest.raises(ruler_release.RulerError, match="--rows takes a number of at least 1"):
+        ruler_release.build(tmp_path / "out", rows=0)
+    _, error, code = ruler("build", tmp_path / "out", "--rows", 0)
+    assert (code, "--rows takes a number of at least 1, not 0." in error) == (2, True)
+
+
+def test_the_rows_of_a_file_have_a_second_spelling_that_the_help_does_not_show(tmp_path):
+    flags = ("--lengths", "1k", "--tasks", "vt", "--sources", "embedded", "--workers", 1)
+    ruler_output("build", tmp_path / "first", *flags, "--rows", 2)
+    ruler_output("build", tmp_path / "second", *flags, "--samples", 2)
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+    help_text = ruler_output("build", "--help")
+    assert "--rows" in help_text
+    assert "sample" not in help_text
+    with pytest.raises(TypeError, match=r"^build\(\) has no argument 'samples': it is 'rows'\.$"):
+        ruler_release.build(tmp_path / "third", samples=2)
+    assert not (tmp_path / "third").exists()
 
 
 def test_every_command_is_in_a_group_of_the_help():

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import pytest
 
-from ruler_common.text import COLUMNS
+from ruler_common.text import TERMINAL_WIDTH
 from ruler_eval.run.progress import RunSummary
 from ruler_release.commands import quickstart
 from ruler_release.commands.run import default_folder, next_step, show_states
@@ -181,7 +181,7 @@ def printed_lines(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture
     summary = SimpleNamespace(states=states, unfinished=Counter[str](), missing=missing)
     show_states(cast(Any, summary))
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= COLUMNS
+    assert max(map(len, lines)) <= TERMINAL_WIDTH
     return lines
 
 

@@ -3,7 +3,7 @@
     audit = FileAudit(inputs, AUDITS["niah"])
     for row in rows:
         audit.add(row)
-    audit.finish()               # [(3, "length is 4090, counted 4091"), …]
+    audit.problems()             # [(3, "length is 4090, counted 4091"), …]
 
 The checks of every row are here; those of a task family are in its own file.
 """
@@ -34,8 +34,8 @@ class FileAudit:
 
     def clear(self) -> None:
         """Forget all rows, because they are read again."""
-        self.problems: list[tuple[int, str]] = []
-        self.asked: dict[int, str] = {}
+        self._problems: list[tuple[int, str]] = []
+        self.question_digests: dict[int, str] = {}
         """A digest of what each row asks, by index."""
         self._index_of_input: dict[str, int] = {}
         # Where the middle of the evidence is, and how wide it is, as shares of the context.
@@ -51,11 +51,11 @@ class FileAudit:
             self._collect(row)
         except Exception as error:  # a row that no builder makes; the others are still checked
             problems = [f"the row cannot be read ({type(error).__name__}: {str(error)[:80]})"]
-        self.problems += [(index, what) for what in problems]
+        self._problems += [(index, what) for what in problems]
 
-    def finish(self) -> list[tuple[int, str]]:
+    def problems(self) -> list[tuple[int, str]]:
         """Return what is wrong with the rows, and with the file, each with the row's index."""
-        return [*self.problems, *((WHOLE_FILE, what) for what in self._check_file())]
+        return [*self._problems, *((WHOLE_FILE, what) for what in self._check_file())]
 
     def _check_row(self, row: Row) -> Iterator[str]:
         """Yield what is wrong with a row, whatever its task."""
@@ -72,7 +72,7 @@ class FileAudit:
             yield f"length is {row['length']}, counted {counted}"
         if row["max_new_tokens"] != params.max_new_tokens:
             yield f"max_new_tokens is {row['max_new_tokens']}, not {params.max_new_tokens}"
-        if not inputs.evidence_only and inputs.remaining_tokens(row) < 0:
+        if not inputs.is_control and inputs.remaining_tokens(row) < 0:
             yield f"the row is {-inputs.remaining_tokens(row)} tokens over its window"
         yield from self._check_positions(row)
         outputs = row["outputs"]
@@ -107,15 +107,15 @@ class FileAudit:
 
     def _collect(self, row: Row) -> None:
         """Note what the checks of the whole file need."""
-        if row["index"] in self.asked:
-            self.problems.append((row["index"], "its index occurs twice"))
-        asked = json.dumps([row["question"], row["outputs"]], ensure_ascii=False)
-        self.asked[row["index"]] = _digest(asked)
-        if not (self.inputs.params.from_corpus and self.inputs.evidence_only):
+        if row["index"] in self.question_digests:
+            self._problems.append((row["index"], "its index occurs twice"))
+        question = json.dumps([row["question"], row["outputs"]], ensure_ascii=False)
+        self.question_digests[row["index"]] = _digest(question)
+        if not (self.inputs.params.from_corpus and self.inputs.is_control):
             first = self._index_of_input.setdefault(_digest(row["input"]), row["index"])
             if first != row["index"]:
-                self.problems.append((row["index"], f"the row is row {first} again"))
-        if not self.inputs.evidence_only and self.inputs.remaining_tokens(row) >= self._unit:
+                self._problems.append((row["index"], f"the row is row {first} again"))
+        if not self.inputs.is_control and self.inputs.remaining_tokens(row) >= self._unit:
             self._not_full += 1
         start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
         if row["evidence"]:
@@ -139,7 +139,7 @@ class FileAudit:
                 f"{self._not_full} rows have room for a further unit of {self._unit} tokens, and "
                 f"the manifest says that {self.inputs.entry['exhausted']} use up a text or list"
             )
-        if self.inputs.evidence_only or not self._depths:
+        if self.inputs.is_control or not self._depths:
             return
         # The first term is for depths in 40 steps, the second for positions in steps of a whole
         # document, the third for chance.

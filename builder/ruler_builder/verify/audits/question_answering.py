@@ -39,7 +39,7 @@ def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
             yield f"gold document '{text[:60]}' is marked answer={span['answer']}"
     if not inputs.entry["repeats"] and len(set(documents.values())) < len(documents):
         yield "a document occurs twice, though the corpus did not begin again"
-    if inputs.evidence_only and len(documents) != len(gold):
+    if inputs.is_control and len(documents) != len(gold):
         yield "there is more than the evidence"
     if params.documents and len(documents) > params.documents:
         yield f"there are {len(documents)} documents, more than {params.documents}"

@@ -42,12 +42,12 @@ class AuditInputs:
     reserve: int
     # Tokens of a text by the tokenizer's own library.
     count: Callable[[str], int]
-    # The same by the faster engine, if it is installed: one row in 100 is counted by both.
+    # The same by gigatoken, if it is installed: one row in 100 is counted by both.
     fast_count: Callable[[str], int]
 
     @property
-    def evidence_only(self) -> bool:
-        """Whether rows hold their evidence and no haystack: the control at `0k`."""
+    def is_control(self) -> bool:
+        """Whether rows are of the control, `0k`: their evidence and no haystack."""
         return self.entry["max_length"] == 0
 
     def remaining_tokens(self, row: Row) -> int:
@@ -65,7 +65,7 @@ class AuditInputs:
     def check_full(self, row: Row, unit: int) -> Iterator[str]:
         """Yield a problem if another haystack unit of at most `unit` tokens would fit."""
         free = self.remaining_tokens(row)
-        if not self.evidence_only and free >= unit:
+        if not self.is_control and free >= unit:
             yield f"{free} tokens are free, and a unit of the haystack has at most {unit}"
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_common.text import shortened
-from ruler_eval.analysis.errors import COLUMNS, answers_from_memory, error_of
+from ruler_eval.analysis.errors import ERROR_COLUMNS, answers_from_memory, error_of
 from ruler_eval.figures.errors import BARS_NOTE, TaskErrors
 from ruler_eval.figures.series import Runs
 from ruler_eval.frozen_release import PartialRow
@@ -188,7 +188,7 @@ def _read(
     """
     release = group[0].run.release
     if release is not None:
-        for row in release.some_rows(group[0].scored.name, COLUMNS, indices):
+        for row in release.some_rows(group[0].scored.name, ERROR_COLUMNS, indices):
             yield row, [rows for rows in group if row["index"] in rows.scores]
         return
     for index in sorted(indices):

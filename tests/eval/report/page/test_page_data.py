@@ -116,8 +116,8 @@ def test_missing_rows_are_counted_among_all_rows_of_a_partial_result(write_run):
 
 def test_a_run_at_0k_only_has_no_empty_section(answered, page):
     """A run of which no length has a window has no curves."""
-    only_0k = replace(page, runs=page.runs[:1], series=page.series[:1], lengths={"0k": 0})
-    sections = build_sections(only_0k, answered[:1], PageRows([{}], {}))
+    only_control = replace(page, runs=page.runs[:1], series=page.series[:1], lengths={"0k": 0})
+    sections = build_sections(only_control, answered[:1], PageRows([{}], {}))
     assert "curves" not in [section.id for section in sections]
 
 

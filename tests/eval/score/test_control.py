@@ -1,4 +1,4 @@
-"""Scores in percent of those at 0k, where a prompt is only the evidence."""
+"""Scores in percent of the control's, whose prompts are only the evidence (0k)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def summarized(names: Names, **scores: float) -> Any:
     return summary(result, RowsByConfig(rows, {}), names)
 
 
-def test_a_score_is_shown_in_percent_of_the_same_tasks_score_at_0k(tmp_path):
+def test_a_score_is_shown_in_percent_of_that_of_its_tasks_control(tmp_path):
     scores = {"vt_4k": 60, "vt_0k": 80, "cwe_4k": 50, "fwe_0k": 0, "fwe_4k": 10}
     for name, score in scores.items():
         lines = [
@@ -48,16 +48,16 @@ def test_a_score_is_shown_in_percent_of_the_same_tasks_score_at_0k(tmp_path):
     ruler_output("score", tmp_path, "--out", tmp_path / "r.json")
     results = load(tmp_path / "r.json")["configurations"]
     relative = {
-        n: cell["relative_to_0k"] for n, cell in results.items() if "relative_to_0k" in cell
+        n: cell["percent_of_control"] for n, cell in results.items() if "percent_of_control" in cell
     }
     assert relative == {"vt_4k": 75}  # cwe has no control, and nothing is a share of 0
 
 
-def test_a_mean_is_relative_to_the_mean_at_0k_which_is_in_no_mean_over_lengths():
+def test_a_mean_is_relative_to_the_mean_of_the_control_which_is_in_no_mean_over_lengths():
     names = Names("ruler", ("vt", "cwe"), {})
     result = summarized(names, vt_0k=100, cwe_0k=60, vt_4k=60, cwe_4k=20, vt_8k=40, cwe_8k=0)
     every = result["tekken"]["en"]["all"]
-    assert {name: mean.get("relative_to_0k") for name, mean in every["lengths"].items()} == {
+    assert {name: mean.get("percent_of_control") for name, mean in every["lengths"].items()} == {
         "0k": None,
         "4k": 50,
         "8k": 25,

@@ -15,8 +15,13 @@ from hypothesis import given
 
 from ruler_builder.release.worker import FileJob, FileRows
 from ruler_builder.tasks.base import NewRow
-from ruler_builder.tokens import counting as second_engine
-from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, engine_counter, with_engine
+from ruler_builder.tokens import counting
+from ruler_builder.tokens.counting import (
+    CountsDiffer,
+    TokenCounter,
+    gigatoken_counter,
+    with_gigatoken,
+)
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
@@ -31,11 +36,9 @@ LIBRARIES = {"tekken": "tiktoken", "cl100k_base": "tiktoken", "o200k_base": "tik
 
 
 @pytest.mark.parametrize("name", ["tekken", *mostly_nightly(6, ALL_NAMED)])
-def test_the_engine_counts_like_the_library_of_a_named_tokenizer(
-    named_counter, embedded_text, name
-):
+def test_gigatoken_counts_like_the_library_of_a_named_tokenizer(named_counter, embedded_text, name):
     reference = named_counter(name)
-    counter = with_engine(reference)
+    counter = with_gigatoken(reference)
     assert counter.reference is reference
     assert counter.counted_by == GIGATOKEN
     library = LIBRARIES.get(name, "tokenizers")
@@ -54,15 +57,15 @@ def test_the_engine_counts_like_the_library_of_a_named_tokenizer(
 
 def test_the_names_of_special_tokens_are_ordinary_text(named_counter):
     for name in ("tekken", "cl100k_base"):
-        counter = with_engine(named_counter(name))
+        counter = with_gigatoken(named_counter(name))
         for special in ("<|endoftext|>", "<|endofprompt|>", "<s>", "[INST]"):
             assert counter.count(special) > 1, (name, special)
 
 
-def test_custom_tokenizers_are_counted_exactly_with_the_engine(trained_counter, embedded_text):
+def test_custom_tokenizers_are_counted_exactly_with_gigatoken(trained_counter, embedded_text):
     texts = [*TEXTS, embedded_text[:20_000], "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
     for reference in map(trained_counter, KINDS):
-        assert with_engine(reference).counts(texts) == reference.counts(texts)
+        assert with_gigatoken(reference).counts(texts) == reference.counts(texts)
 
 
 def test_bytes_missing_in_a_vocabulary_are_left_to_the_reference(
@@ -75,7 +78,7 @@ def test_bytes_missing_in_a_vocabulary_are_left_to_the_reference(
     (folder / "tokenizer.json").write_text(json.dumps(described), encoding="utf-8")
     reference = load_counter(f"mine={folder}", store)
     assert reference.count("\x04") == 0
-    counter = with_engine(reference)
+    counter = with_gigatoken(reference)
     assert counter.reference is reference
     texts = [*TEXTS, "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
     assert counter.counts(texts) == reference.counts(texts)
@@ -83,7 +86,7 @@ def test_bytes_missing_in_a_vocabulary_are_left_to_the_reference(
 
 def test_without_gigatoken_the_reference_counts(tekken, monkeypatch):
     monkeypatch.setitem(sys.modules, "gigatoken", None)
-    assert with_engine(tekken) is tekken
+    assert with_gigatoken(tekken) is tekken
     assert tekken.confirmed_count("The grass is green.", "row 0") == 5
 
 
@@ -105,10 +108,10 @@ def test_the_first_row_and_every_hundredth_are_confirmed():
     assert confirmed == [f"row {index} of vt_4k" for index in (0, 100, 200)]
 
 
-# ---- An engine that counts wrongly --------------------------------------------------------------
+# ---- Wrong counts -------------------------------------------------------------------------------
 
 
-class WrongEngine:
+class WrongTokenizer:
     """Count short texts correctly, to pass the first check, and long ones incorrectly."""
 
     def __init__(self, reference: TokenCounter) -> None:
@@ -119,35 +122,35 @@ class WrongEngine:
 
 
 def wrong_counter(reference: TokenCounter) -> TokenCounter:
-    return engine_counter(reference, WrongEngine(reference))
+    return gigatoken_counter(reference, WrongTokenizer(reference))
 
 
-def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
+def rows_and_libraries(root: Path) -> list[tuple[str, Any]]:
     files = read_manifest(root)["files"].values()
     return [(entry["rows_sha256"], entry["counted_by"]) for entry in files]
 
 
-def test_a_build_and_a_verification_drop_a_wrong_engine_and_count_again(
+def test_a_build_and_a_verification_drop_wrong_counts_and_count_again(
     tmp_path, monkeypatch, caplog, tekken
 ):
-    options = {"lengths": ("2k",), "tasks": ("niah_single_1", "qa_1"), "samples": 3}
+    options = {"lengths": ("2k",), "tasks": ("niah_single_1", "qa_1"), "rows": 3}
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
         build_embedded(tmp_path / "reference", **options)
     build_embedded(tmp_path / "fast", **options)
-    reference, fast = (rows_and_engines(tmp_path / name) for name in ("reference", "fast"))
+    reference, fast = (rows_and_libraries(tmp_path / name) for name in ("reference", "fast"))
     assert [(digest, GIGATOKEN) for digest, _ in reference] == fast
     assert caplog.messages == []
-    monkeypatch.setattr(second_engine, "_load_engine", wrong_counter)
+    monkeypatch.setattr(counting, "_load_gigatoken", wrong_counter)
     text = "The grass is green. " * 100
-    with pytest.raises(EngineMismatch) as mismatch:
-        with_engine(tekken).confirmed_count(text, "row 100 of vt_4k")
+    with pytest.raises(CountsDiffer) as mismatch:
+        with_gigatoken(tekken).confirmed_count(text, "row 100 of vt_4k")
     assert str(mismatch.value) == (
         f"{GIGATOKEN} counts 500 tokens in row 100 of vt_4k, {tekken.counted_by} counts 501: "
         "this file is counted again without it."
     )
     build_embedded(tmp_path / "wrong", **options)
-    assert rows_and_engines(tmp_path / "wrong") == reference
+    assert rows_and_libraries(tmp_path / "wrong") == reference
     assert verify(tmp_path / "fast").proved
     assert len(caplog.messages) == 4  # one for each file, from build and verify
     assert all(message.startswith(f"{GIGATOKEN} counts ") for message in caplog.messages)
