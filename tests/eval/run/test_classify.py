@@ -119,6 +119,8 @@ def test_a_refused_field_names_the_flag_that_helps(message, remedy):
         "max_tokens must be less than or equal to 4096",
         "`seed` exceeds the largest integer",
         "`stop` sequences are limited to four",
+        "Requested max_tokens exceeds the model output limit",
+        "The request has 9000 output tokens, but the limit is 4096",
     ],
 )
 @pytest.mark.parametrize("status", [400, 422])
