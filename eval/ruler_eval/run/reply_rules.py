@@ -169,7 +169,11 @@ RULES = (
         "no endpoints found that (can handle|support)",
         "leave fields out, with --omit NAME or without --engine-arg",
     ),
-    Rule("refused", "400", "content_filter|content management policy|data_inspection_failed"),
+    Rule(
+        "refused",
+        "400",
+        "content_filter|content management policy|data_inspection_failed|new_sensitive",
+    ),
     # -- busy, loading, restarting
     Rule("wait", "429 503 529 425"),
     Rule("wait", "498"),  # Groq: no capacity on the flex tier
@@ -201,14 +205,15 @@ RULES = (
 )
 """What errors mean; the first line that fits is used."""
 FINISH_REASONS: tuple[tuple[str, str], ...] = (
-    ("too_long", "model_length|context_window|context_length"),
+    ("too_long", "model_length|context"),
     (
         "refused",
-        "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?",
+        "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?|"
+        "blocked|flagged|moderation|harmful|policy",
     ),
     (
         "retry",
-        "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout",
+        "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout|time",
     ),
     ("length", "length|max|limit|budget|repetition"),
     ("none", "null|none|undefined"),
