@@ -36,6 +36,8 @@ TOLERANCE = 64
 """Tokens that a server's template may add or lack before the prompt counts as shortened."""
 MAX_SHOWN = 500
 """Characters of a server's message that are shown and stored."""
+MIN_PROMPT = 200
+"""Characters of a prompt that no answer repeats by itself."""
 MAX_SEARCHED = 2000
 """Characters of a server's message that are searched: it may quote the prompt."""
 SAMPLER_NAMES = (
@@ -199,10 +201,12 @@ def _malformed(why: str) -> Failure:
 def _not_a_completion(reply: Reply) -> Failure:
     """Return the failure of a reply with HTTP status 200 that is not a JSON object."""
     if isinstance(reply.body, str) and reply.body.lstrip().startswith("<"):  # a web page
+        text = error_text(reply.body)
         return Failure(
             kind="refused",
-            sentence=f"the answer is a web page: {error_text(reply.body)}"[:MAX_SHOWN],
-            remedy="correct --base-url, which often ends in /v1",
+            sentence=f"the answer is a web page: {text}"[:MAX_SHOWN],
+            remedy=rule_for(200, text[:MAX_SEARCHED]).remedy
+            or "correct --base-url, which often ends in /v1",
         )
     if reply.body in ("", None, [], {}):
         return _malformed("the answer is empty")
@@ -230,6 +234,12 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     text, thought = text_and_thought(content)
     if text is None:
         return _malformed(f"no text in the answer: {shown_json(body)}")
+    if _holds_prompt(text, request.prompt):
+        return Failure(
+            kind="fatal",
+            sentence="the answer holds the whole prompt, in which every reference is found",
+            remedy="turn off what repeats it, such as echo or return_full_text",
+        )
     reasoning = reasoning_of(message) or thought or None
     counts = _counts(body.get("usage"), request, is_empty=not (text or reasoning))
     answer = Answer(text=text, finish_reason="stop", reasoning=reasoning, **counts)
@@ -239,6 +249,13 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     if not (text or answer.reasoning or answer.completion_tokens or end_of(reason)):
         return _malformed(f"no text and no end in the answer: {shown_json(body)}")
     return _ended(answer, reason, request)
+
+
+def _holds_prompt(text: str, prompt: Prompt) -> bool:
+    """Whether a server has put the prompt before the answer."""
+    turns = [turn["content"] for turn in prompt.messages if turn["role"] == "user"]
+    asked = max(turns or [prompt.text or ""], key=len).strip()
+    return MIN_PROMPT <= len(asked) <= len(text) and asked in text
 
 
 def _reason_of(choice: dict[str, Any]) -> Any:

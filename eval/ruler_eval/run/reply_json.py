@@ -218,6 +218,7 @@ class StreamedReply:
         self._is_chat = False
         self._finish_reason: Any = None
         self._native_reason: Any = None
+        self._model: Any = None
         self._usage: dict[str, Any] = {}
         self._error: Any = None
         self._wrong: Any = None
@@ -235,6 +236,7 @@ class StreamedReply:
             self.has_ended = self.has_ended or piece.get("type") == "message_stop"  # Anthropic's
             piece = event_in_openai_form(piece)
             self._error = self._error or error_in(piece)
+        self._model = self._model or field_of(piece, "model")
         usage = field_of(piece, "usage") or field_of(piece, "x_groq", "usage")
         if isinstance(usage, dict):  # Anthropic's first event has the prompt's, its last the rest
             kept = {name: count for name, count in self._usage.items() if not usage.get(name)}
@@ -286,4 +288,4 @@ class StreamedReply:
             choice["message"] = {"content": "".join(self._texts), "reasoning": thoughts}
         else:
             choice["text"] = "".join(self._texts)
-        return {"choices": [choice], "usage": self._usage}
+        return {"model": self._model, "choices": [choice], "usage": self._usage}

@@ -281,6 +281,26 @@ def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complet
     assert (answer.finish_reason, answer.at_limit) == ("length", False)
 
 
+def test_an_answer_that_holds_the_whole_prompt_is_no_answer():
+    """Every reference is in it, so that a wrong answer would score as a right one."""
+    text = "A number is hidden in this text: 1234567. " * 9
+    turns = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": text})
+    for prompt in (replace(PROMPT, text=text), replace(PROMPT, messages=turns)):
+        body = completion(text=f" {text}7654321")
+        outcome = classify(Reply(status=200, body=body), Request(prompt=prompt))
+        assert isinstance(outcome, Failure)
+        assert outcome.kind == "fatal"
+        assert "echo" in outcome.remedy
+        body = completion(text="1234567")
+        assert isinstance(classify(Reply(status=200, body=body), Request(prompt=prompt)), Answer)
+
+
+def test_a_page_for_browsers_says_what_it_is():
+    page = "<!doctype html><title>Just a moment...</title>"
+    for status in (200, 403, 503):
+        assert "meant for programs" in classify(Reply(status=status, body=page), REQUEST).remedy
+
+
 # ---- the forms of a completion -------------------------------------------------------------------
 
 

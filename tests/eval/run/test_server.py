@@ -165,6 +165,31 @@ def test_a_refused_field_is_named_with_the_flag_that_helps(options):
         assert run(at(options, server, omit="temperature")).total == {"stop": 36}
 
 
+@pytest.mark.parametrize(
+    ("names", "note"),
+    [
+        (["m"], None),
+        (["org/M:latest"], None),
+        ([None], None),
+        (["qwen"], "The server says that the answers are of the model 'qwen', and not of 'm'"),
+        (["m", "m-small"], "Some answers are of the model 'm' and some of 'm-small'"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_answers_that_name_another_model_are_noted_once(options, capfd, names, note, stream):
+    def reply(request: Request) -> Reply:
+        body = {**answer().body, "model": names[min(request.row, len(names) - 1)]}
+        return Reply(200, events(body)) if stream else Reply(200, body)
+
+    with model_server(reply) as server:
+        assert run(at(options, server, progress=True, stream=stream)).total == {"stop": 36}
+    printed = " ".join(capfd.readouterr().err.split())
+    assert (printed.count("by what the server says") + printed.count("The server says")) == bool(
+        note
+    )
+    assert (note or "") in printed
+
+
 def test_a_firewall_that_refuses_one_row_fails_that_row(options):
     with model_server(lambda r: Reply(403) if r.row == 3 else answer()) as server:
         assert run(at(options, server)).total == {"stop": 35, "error": 1}
