@@ -151,6 +151,8 @@ class Server(Backend):
         """The models that answers name; None after a note on them."""
         self._open_since: dict[object, float] = {}
         """When each request that is still open was sent."""
+        self._most_open: dict[object, int] = {}
+        """How many requests were open at a time while each of them was."""
         self._sent = 0
         self._open_at_most(self.options.concurrency)
         self._asking = asyncio.Lock()
@@ -543,12 +545,13 @@ class Server(Backend):
                 raise asyncio.CancelledError
             request = object()
             self._open_since[request] = sent = time.monotonic()
-            in_flight = len(self._open_since)
+            for other in self._open_since:
+                self._most_open[other] = max(self._most_open.get(other, 0), len(self._open_since))
             try:
                 reply = await connection.send(self.endpoint, content, self.options.stream, seconds)
                 took = time.monotonic() - sent
             finally:
-                in_flight = max(in_flight, len(self._open_since))
+                in_flight = self._most_open.pop(request)
                 del self._open_since[request]
             is_alone = in_flight == 1
             sent_request = Request(
