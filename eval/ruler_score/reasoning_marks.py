@@ -83,6 +83,7 @@ _BETWEEN = (
 )
 _FINAL = (
     r"(?P<final><\|channel\|>\s?(?:final|answer|response)[^<\n]{0,200}<\|message\|>"
+    r"|<\|begin\|>\s?assistant<\|content\|>"  # Solar Open's
     r"|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])"
 )
 # the next part of a message ends open reasoning, and is a mark only then

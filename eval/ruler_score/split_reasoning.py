@@ -185,7 +185,15 @@ def _end_of_span(spans: Sequence[Span], place: int) -> int:
 
 def _pieces(texts: Iterable[str]) -> list[str]:
     """Return the texts that are not blank, without the tokens between turns and channels."""
-    ends = ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>")
+    ends = (
+        "<|start|>assistant",
+        "<|begin|>assistant",
+        "<|end|>",
+        "<|return|>",
+        "<|call|>",
+        "<|eom|>",
+        "<|eot|>",
+    )
     for end in (*ends, "<|message_model|>", "<|end_message|>", "<|im_end|>"):
         texts = [text.strip("\n").removesuffix(end) for text in texts]
     return [text for text in texts if text.strip()]

@@ -250,7 +250,8 @@ def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
     if not isinstance(answer, dict) or not isinstance(name, str):
         raise RulerError(f"{where} is not an answer of a batch: download the output file again.")
     if "response" not in answer and "error" not in answer:
-        raise RulerError(f"{where} is a request, not an answer: give the output file.")
+        what = "a request" if "method" in answer else "in the form of another API"
+        raise RulerError(f"{where} is {what}, not an answer: give the output file.")
     return name, answer
 
 

@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ruler_eval.run.reply_forms import in_openai_form
 from ruler_eval.run.reply_json import (
     count_of,
     error_codes,
     error_in,
     error_text,
     field_of,
-    in_openai_form,
     reasoning_of,
     shown_json,
     status_in,
@@ -36,6 +36,8 @@ TOLERANCE = 64
 """Tokens that a server's template may add or lack before the prompt counts as shortened."""
 MAX_SHOWN = 500
 """Characters of a server's message that are shown and stored."""
+MIN_PROMPT = 200
+"""Characters of a prompt that no answer repeats by itself."""
 MAX_SEARCHED = 2000
 """Characters of a server's message that are searched: it may quote the prompt."""
 SAMPLER_NAMES = (
@@ -116,9 +118,12 @@ def classify(reply: Reply, request: Request) -> Answer | Failure:
         if error := error_in(reply.body):
             status = status_in(error, reply.status)
             return _failure(status, error, reply, request)
-        if not isinstance(reply.body, dict):
+        body = reply.body
+        if isinstance(body, list) and len(body) == 1:  # TGI's
+            body = body[0]
+        if not isinstance(body, dict):
             return _not_a_completion(reply)
-        return _read_completion(reply.body, request)
+        return _read_completion(body, request)
     return _failure(reply.status, reply.body, reply, request)
 
 
@@ -196,10 +201,12 @@ def _malformed(why: str) -> Failure:
 def _not_a_completion(reply: Reply) -> Failure:
     """Return the failure of a reply with HTTP status 200 that is not a JSON object."""
     if isinstance(reply.body, str) and reply.body.lstrip().startswith("<"):  # a web page
+        text = error_text(reply.body)
         return Failure(
             kind="refused",
-            sentence=f"the answer is a web page: {error_text(reply.body)}"[:MAX_SHOWN],
-            remedy="correct --base-url, which often ends in /v1",
+            sentence=f"the answer is a web page: {text}"[:MAX_SHOWN],
+            remedy=rule_for(200, text[:MAX_SEARCHED]).remedy
+            or "correct --base-url, which often ends in /v1",
         )
     if reply.body in ("", None, [], {}):
         return _malformed("the answer is empty")
@@ -219,14 +226,20 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
         content = choice.get("text", choice.get("content"))
     elif not isinstance(message, dict):
         return _malformed(f"no text in the answer: {shown_json(body)}")
-    if content is None and message is not None:
-        content = message.get("refusal") or ""
-    reason = choice.get("finish_reason", choice.get("stop_reason"))
+    if not content and message is not None:
+        content = message.get("refusal") or choice.get("text") or ""
+    reason = _reason_of(choice)
     if content is None and reason:  # a blocked or empty answer
         content = ""
     text, thought = text_and_thought(content)
     if text is None:
         return _malformed(f"no text in the answer: {shown_json(body)}")
+    if _holds_prompt(text, request.prompt):
+        return Failure(
+            kind="fatal",
+            sentence="the answer holds the whole prompt, in which every reference is found",
+            remedy="turn off what repeats it, such as echo or return_full_text",
+        )
     reasoning = reasoning_of(message) or thought or None
     counts = _counts(body.get("usage"), request, is_empty=not (text or reasoning))
     answer = Answer(text=text, finish_reason="stop", reasoning=reasoning, **counts)
@@ -238,23 +251,71 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     return _ended(answer, reason, request)
 
 
+def _holds_prompt(text: str, prompt: Prompt) -> bool:
+    """Whether a server has put the prompt before the answer."""
+    turns = [turn["content"] for turn in prompt.messages if turn["role"] == "user"]
+    asked = max(turns or [prompt.text or ""], key=len).strip()
+    return MIN_PROMPT <= len(asked) <= len(text) and asked in text
+
+
+def _reason_of(choice: dict[str, Any]) -> Any:
+    """Return the finish reason of a choice; that of the provider if a gateway calls it a stop."""
+    reason = choice.get("finish_reason") or field_of(choice, "finish_details", "type")
+    if not reason and isinstance(choice.get("stop_reason"), str):  # a number is a token's id
+        reason = choice["stop_reason"]
+    native = choice.get("native_finish_reason")
+    if end_of(reason) in (None, "stop") and end_of(native) in ("length", "refused", "too_long"):
+        return native
+    return reason
+
+
+PROMPT_COUNTS = (
+    "prompt_tokens",
+    "input_tokens",
+    "promptTokenCount",
+    "inputTokens",
+    "prompt_eval_count",
+)
+COMPLETION_COUNTS = (
+    "completion_tokens",
+    "output_tokens",
+    "candidatesTokenCount",
+    "outputTokens",
+    "eval_count",
+)
+CACHED_COUNTS = (
+    "cache_read_input_tokens",
+    "prompt_cache_hit_tokens",
+    "cached_tokens",
+    "cacheReadInputTokens",
+    "cachedContentTokenCount",
+)
+TOTAL_COUNTS = ("total_tokens", "totalTokenCount", "totalTokens")
+"""What the counts in `usage` are called: by OpenAI, Anthropic, Gemini, Bedrock, Ollama, others."""
+
+
+def _first_count(usage: Any, names: Iterable[str], minimum: int = 0) -> int | None:
+    """Return the first valid count of some names."""
+    counts = (count_of(field_of(usage, name), minimum) for name in names)
+    return next((count for count in counts if count is not None), None)
+
+
 def _counts(usage: Any, request: Request, is_empty: bool) -> dict[str, Any]:
     """Return the token counts of a reply. No completion tokens are believed of an empty one only.
 
     OpenAI's prompt_tokens include the cached ones. Some gateways report them apart, as Anthropic
     does: then both are added up.
     """
-    prompt = count_of(field_of(usage, "prompt_tokens"), 1)
-    prompt = prompt if prompt is not None else count_of(field_of(usage, "input_tokens"), 1)
+    prompt = _first_count(usage, PROMPT_COUNTS, 1)
     min_completion = 0 if is_empty and prompt is not None else 1
-    completion = count_of(field_of(usage, "completion_tokens"), min_completion)
-    if completion is None:
-        completion = count_of(field_of(usage, "output_tokens"), min_completion)
-    cached = count_of(field_of(usage, "prompt_tokens_details", "cached_tokens"))
-    for name in ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"):
-        cached = cached if cached is not None else count_of(field_of(usage, name))
-    total = count_of(field_of(usage, "total_tokens"), 1)
-    reasoning = count_of(field_of(usage, "completion_tokens_details", "reasoning_tokens"), 1)
+    completion = _first_count(usage, COMPLETION_COUNTS, min_completion)
+    of_prompt = field_of(usage, "prompt_tokens_details") or field_of(usage, "input_tokens_details")
+    cached = count_of(field_of(of_prompt, "cached_tokens"))
+    cached = _first_count(usage, CACHED_COUNTS) if cached is None else cached
+    total = _first_count(usage, TOTAL_COUNTS, 1)
+    of_answer = field_of(usage, "completion_tokens_details")
+    of_answer = of_answer or field_of(usage, "output_tokens_details") or usage
+    reasoning = _first_count(of_answer, ("reasoning_tokens", "thoughtsTokenCount"), 1)
     if prompt is not None and cached:
         together = prompt + cached + (count_of(field_of(usage, "cache_creation_input_tokens")) or 0)
         generated = (completion or 0, (completion or 0) + (reasoning or 0))

@@ -38,7 +38,7 @@ LAST_SECONDS = 1.0
 """Seconds to wait for the end of a stream after its last piece."""
 ENDPOINT = re.compile(r"/(chat/completions|completions|models|responses|embeddings)/?$")
 """What consoles show at the end of a base URL."""
-EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
+EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?\s*(data|event|id|retry)?:")
 """How a stream of events begins; JSON never does."""
 ENVIRONMENT = (
     "the environment variables for proxies, certificates and headers (HTTP_PROXY, HTTPS_PROXY, "
@@ -214,7 +214,7 @@ def _add_piece(answer: StreamedReply, data: bytes) -> None:
 def _assembled(content: bytes) -> Any:
     """Return a stream that came as a whole, as some gateways send it, in the form of an answer."""
     answer = StreamedReply()
-    for line in content.split(b"\n"):
+    for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         if line.startswith(b"data:"):
             _add_piece(answer, line.removeprefix(b"data:").strip())
     return answer.whole()
@@ -224,7 +224,7 @@ def _reply_of(response: httpx.Response) -> Reply:
     if response.status_code == 200 and EVENTS.match(response.content):
         body = _assembled(response.content)
     else:
-        body = json_or_text(response.content.decode("utf-8", "replace"))
+        body = json_or_text(response.content.decode("utf-8-sig", "replace"))
     if response.is_redirect:
         body = f"it redirects to {response.headers.get('location')}"
     return Reply(

@@ -13,6 +13,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from ruler_eval.run.reply_forms import event_in_openai_form, in_openai_form
+
 
 def field_of(value: Any, *names: str) -> Any:
     """Return the field at this path of nested JSON objects; None if it is absent."""
@@ -23,6 +25,8 @@ def field_of(value: Any, *names: str) -> Any:
 
 def count_of(value: Any, minimum: int = 0) -> int | None:
     """Return a count in a reply, or None if the value is not a valid count."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
+        value = int(value)
     if type(value) is float and value.is_integer():
         value = int(value)
     return value if type(value) is int and minimum <= value < 1 << 53 else None
@@ -62,6 +66,8 @@ def error_in(body: Any) -> Any:
     choice = choices[0] if isinstance(choices, list) and choices else None
     if isinstance(choice, dict) and isinstance(choice.get("error"), dict):
         return {"error": choice["error"]}
+    if field_of(body, "base_resp", "status_code") not in (None, 0):  # MiniMax's, beside an answer
+        return {"base_resp": body["base_resp"]}
     if choices is None and (body.get("object") == "error" or body.get("type") == "error"):
         return body
     if not choices and in_openai_form(body) is body and error_text(body):
@@ -71,6 +77,8 @@ def error_in(body: Any) -> Any:
 
 def _is_no_error(error: Any) -> bool:
     """Whether an error beside an answer says that all went well, as some gateways' does."""
+    if isinstance(error, str):
+        return error.lower() in ("none", "null", "ok", "success")
     return isinstance(error, dict) and (
         not error_text(error) or str(error.get("code")) in ("0", "200")
     )
@@ -154,21 +162,10 @@ TEXT_NAMES = (
     "refusal",
     "summary",
     "value",
+    "reasoningContent",
+    "reasoningText",
 )
 """The fields that hold the text of a part of a message."""
-
-
-def in_openai_form(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a completion out of the object around it, and Anthropic's message as a completion."""
-    if body.get("choices"):
-        return body
-    for name in ("data", "result", "response", "output"):
-        if choices := field_of(body, name, "choices"):
-            return {"choices": choices, "usage": field_of(body, name, "usage") or body.get("usage")}
-    if body.get("type") == "message" and "content" in body:
-        choice = {"message": {"content": body["content"]}, "finish_reason": body.get("stop_reason")}
-        return {"choices": [choice], "usage": body.get("usage")}
-    return body
 
 
 def reasoning_of(message: Any) -> str | None:
@@ -206,6 +203,7 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
         kind = str(field_of(part, "type") or "")
         is_thought = "think" in kind or "reason" in kind or "thought" in kind
         is_thought = is_thought or field_of(part, "thought") is True  # Gemini's
+        is_thought = is_thought or field_of(part, "reasoningContent") is not None  # Bedrock's
         (thoughts if is_thought else texts).append(text)
         thoughts.append(thought)
     return "".join(texts), "".join(thoughts)
@@ -219,7 +217,9 @@ class StreamedReply:
         self._thoughts: list[str] = []
         self._is_chat = False
         self._finish_reason: Any = None
-        self._usage: Any = None
+        self._native_reason: Any = None
+        self._model: Any = None
+        self._usage: dict[str, Any] = {}
         self._error: Any = None
         self._wrong: Any = None
         self._unread: Any = None
@@ -231,9 +231,16 @@ class StreamedReply:
         """Add the next piece."""
         if not isinstance(piece, dict) and piece != "":
             self._unread = piece
-        usage = field_of(piece, "usage") or field_of(piece, "x_groq", "usage")
-        self._usage = usage or self._usage
         self._error = self._error or error_in(piece)
+        if isinstance(piece, dict):
+            self.has_ended = self.has_ended or piece.get("type") == "message_stop"  # Anthropic's
+            piece = event_in_openai_form(piece)
+            self._error = self._error or error_in(piece)
+        self._model = self._model or field_of(piece, "model")
+        usage = field_of(piece, "usage") or field_of(piece, "x_groq", "usage")
+        if isinstance(usage, dict):  # Anthropic's first event has the prompt's, its last the rest
+            kept = {name: count for name, count in self._usage.items() if not usage.get(name)}
+            self._usage = {**usage, **kept}
         choices = field_of(piece, "choices")
         if choices is not None and not isinstance(choices, list):
             self._wrong = piece
@@ -242,20 +249,25 @@ class StreamedReply:
                 self._wrong = piece
                 continue
             self._has_choice = True
-            if choice.get("index"):  # not the first answer
-                continue
-            delta = choice.get("delta") or choice.get("message")
-            self._is_chat = self._is_chat or delta is not None
-            content = choice.get("text") if delta is None else field_of(delta, "content")
-            if content is not None:
-                text, thought = text_and_thought(content)
-                self._wrong = self._wrong or (piece if text is None else None)
-                if "message" in choice and (text or "").startswith("".join(self._texts)):
-                    self._texts = []  # some gateways repeat the whole answer at the end
-                self._texts.append(text or "")
-                self._thoughts.append(thought)
-            self._thoughts.append(reasoning_of(delta) or "")
-            self._finish_reason = choice.get("finish_reason") or self._finish_reason
+            if not choice.get("index"):  # the first answer
+                self._add_choice(choice, piece)
+
+    def _add_choice(self, choice: dict[str, Any], piece: Any) -> None:
+        delta = choice.get("delta") or choice.get("message")
+        self._is_chat = self._is_chat or delta is not None
+        content = choice.get("text")
+        if delta is not None:
+            content = field_of(delta, "content") or field_of(delta, "refusal")
+        if content is not None:
+            text, thought = text_and_thought(content)
+            self._wrong = self._wrong or (piece if text is None else None)
+            if "message" in choice and (text or "").startswith("".join(self._texts)):
+                self._texts = []  # some gateways repeat the whole answer at the end
+            self._texts.append(text or "")
+            self._thoughts.append(thought)
+        self._thoughts.append(reasoning_of(delta) or "")
+        self._finish_reason = choice.get("finish_reason") or self._finish_reason
+        self._native_reason = choice.get("native_finish_reason") or self._native_reason
 
     def whole(self) -> Any:
         """Return the reply in the form of one without --stream; an error if it is incomplete."""
@@ -267,10 +279,13 @@ class StreamedReply:
             return {"error": f"a piece is not JSON: {self._unread}"}
         if not self._has_choice or (self._finish_reason is None and not self.has_ended):
             return {"error": "the stream ended before the answer did"}
-        choice: dict[str, Any] = {"finish_reason": self._finish_reason}
+        choice: dict[str, Any] = {
+            "finish_reason": self._finish_reason,
+            "native_finish_reason": self._native_reason,
+        }
         if self._is_chat:
             thoughts = "".join(self._thoughts) or None
             choice["message"] = {"content": "".join(self._texts), "reasoning": thoughts}
         else:
             choice["text"] = "".join(self._texts)
-        return {"choices": [choice], "usage": self._usage}
+        return {"model": self._model, "choices": [choice], "usage": self._usage}

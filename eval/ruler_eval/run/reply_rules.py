@@ -52,6 +52,12 @@ _LENGTH = (
     "(tokens?|token count|length|size|window)"
 )
 """What a row has too much of. A field's value (`Input should be greater than 0`) is not it."""
+_NO_LENGTH = (
+    "(output|completion|generated|new|maximum|max\\.?) tokens|"
+    "max_(completion_|output_|new_)?tokens|per[ _-]?(minute|min|hour|day|second|month)|quota|"
+    "throttl|rate[-_ ]?limit|wait before"
+)
+"""What else may have too many tokens: the answer, or all requests of a time."""
 RULES = (
     # -- no reply at all
     Rule("wait", UNREACHABLE),
@@ -64,6 +70,7 @@ RULES = (
         "insufficient[ _](user[ _])?(quota|credits|balance|funds)|requires more credits|arrearage|"
         "billing_(hard_limit|not_active)|balance is (insufficient|too low)|account.{0,40}suspended|"
         "budget (has been|was) exceeded|budget_exceeded|used all available credits|spending limit|"
+        "key limit exceeded|reached your.{0,20} usage limit|free ?tier.{0,40}(exhausted|only)|"
         "余额不足|欠费",
         "add credit to the account, or use another key",
     ),
@@ -73,13 +80,24 @@ RULES = (
         "fatal",
         "400 403",
         "invalid[_ ]api[_ ]key|incorrect api key|api[_ ]key.{0,12}(not valid|invalid|expired)|"
-        "authentication_error|unauthenticated|security token.{0,40}(expired|invalid)",
+        "authentication_error|unauthenticated|security token.{0,40}(expired|invalid)|"
+        "api[_ ]key.{0,20}(leaked|revoked|disabled|blocked)",
         "set OPENAI_API_KEY",
     ),
     Rule(
         "fatal",
-        "400 403 404 422",
-        "model_not_found|(no such|unknown|invalid) model|DeploymentNotFound|is not a valid model|"
+        "400 404",
+        "no models? (is |are )?(currently )?loaded|model (is )?not loaded",
+        "load the model in the server, or correct --model",
+    ),
+    Rule(
+        "fatal",
+        "400 403 404 410 422",
+        "model_not_(found|available)|(no such|unknown|invalid) model|DeploymentNotFound|"
+        "is not a valid model|not_found_error model:|unable to access model|decommissioned|"
+        "model.{0,40}(has been|is) (deprecated|retired|removed|shut down)|"
+        "model.{0,60}not found for api version|LLM provider not provided|on-demand throughput|"
+        "access to the model with|function '.{1,80}not found for account|"
         "model identifier is invalid|no endpoints found for|"
         "model\\b.{0,80}(does not exist|not found|not exist|do not have access)",
         "correct --model",
@@ -90,7 +108,22 @@ RULES = (
         "unsupported_country|(location|country|region).{0,20}not supported",
         "use another provider, or run from another country",
     ),
+    Rule(
+        "refused",
+        "200-599",
+        "just a moment\\.\\.\\.|checking your browser|enable javascript and cookies|"
+        "verify(ing)? (that )?you are (a )?human|captcha|attention required! \\| cloudflare",
+        "the address is guarded by a check for browsers: use one that is meant for programs",
+        of_server=True,
+    ),
     Rule("fatal", "300-399", remedy="give the address that it redirects to with --base-url"),
+    # -- the limit of the answer, whose value the server does not take
+    Rule(
+        "refused",
+        "400 422",
+        "^(?!.*(context|input|prompt|messages|max_seq|too_long|got -))"
+        "(?!.*(rate[-_ ]?limit|throttl)).*max_(completion_|output_|new_)?tokens\\b",
+    ),
     # -- the row does not fit; llama.cpp says the first of these of its slots' common cache
     Rule("wait", "500", "context size has been exceeded", crowded=True),
     Rule(
@@ -98,20 +131,35 @@ RULES = (
         "400 413 422 500",
         "context_length_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded|"
         f"{_LENGTH}.{{0,60}}(exceed|too (long|large)|(greater|longer|larger|more) than)|"
-        "tokens in the (prompt|input|messages?).{0,20} exceed|too many (input|prompt) tokens|"
+        "tokens in (the )?(prompt|input|messages?|request).{0,20} (exceed|more than)|"
+        "too many (input|prompt) tokens|"
+        "string_above_max_length|tokens_limit_reached|too long to fit|length of current question|"
+        "(must|should).{0,40}(max_seq_len|max_model_len|session_len|n_ctx)\\b|"
+        "(longer|greater|larger|more) than.{0,30}(max_seq_len|max_model_len|session_len|n_ctx)\\b|"
+        "exceeds?.{0,30}(max_seq_len|max_model_len|session_len|n_ctx|session length)\\b|"
         "expected maxLength: \\d+, actual|max_seq_len.{0,30}prompt_len|超长|"
         "too big compared to KV size|"
-        "max(imum)? (context|prompt|model|input) length|context length is only|"
+        "max(imum)? (context|prompt|model|input) length|context length (is|of) only|"
         "model'?s context length|context (window|size) exceeded|exceed max message tokens|"
-        "exceeds? (the )?(available |model'?s |maximum )*context|context window of \\d|"
+        "exceed(s|ed)? (the |this )?(available |model'?s? |maximum )*context|context window of \\d|"
         "(greater|longer) than the (model'?s )?(maximum )?context|context length exceeded|"
         "(prompt|input|request)( text)? is too long|input length too long|exceed context limit|"
-        "input token count.{0,60}exceeds|exceeds the maximum (number of tokens|allowed)|"
+        "input token count.{0,60}exceeds|"
+        "exceeds the maximum (number of tokens|allowed(?! (number|size|request)))|"
         "tokens? exceeds? the (configured )?limit|too large for model with|n_keep.{0,20}>= n_ctx|"
         "inputs` (tokens \\+|must have less than)|requested token count exceeds|"
         "reduce the length of the (messages|prompt|input)|exceeded model token limit|"
         "prompt exceeds (the )?(max|length)|range of input length|"
         "max_(completion_)?tokens must be at least 1, got -",
+    ),
+    # … in words that are not known: of its tokens, and of a limit
+    Rule(
+        "too_long",
+        "400 413 422",
+        f"^(?!.*({_NO_LENGTH}))(?=.*(prompt|input|context|request|messages|too many))"
+        "(?=.*(exceed|too (long|large|big|many)|more than|(longer|greater|larger) than|limit|"
+        "maximum|max(imum)? (size|length)|at most|up to|supports only|> ?\\d)).*"
+        "(tokens\\b|token (count|length|limit|size))",
     ),
     # -- the row is refused, and would be again
     Rule("refused", "413 429", "request too large for|must be reduced in order to run"),
@@ -121,7 +169,11 @@ RULES = (
         "no endpoints found that (can handle|support)",
         "leave fields out, with --omit NAME or without --engine-arg",
     ),
-    Rule("refused", "400", "content_filter|content management policy|data_inspection_failed"),
+    Rule(
+        "refused",
+        "400",
+        "content_filter|content management policy|data_inspection_failed|new_sensitive",
+    ),
     # -- busy, loading, restarting
     Rule("wait", "429 503 529 425"),
     Rule("wait", "498"),  # Groq: no capacity on the flex tier
@@ -129,6 +181,7 @@ RULES = (
         "wait",
         "400-599",
         "overloaded|throttl|server is busy|high traffic|(?<!error )loading model|"
+        "resource[_ ]?exhausted|concurrency limit|ModelNotReady|"
         "model.{0,60}(still|currently) loading|model is not ready|rate[-_ ]?limit|"
         "too many requests|try again (later|in)|(at|no|over|enough) capacity|"
         "queue.{0,8} full|temporarily unavailable|no (healthy|available) (upstream|server|worker)",
@@ -152,14 +205,15 @@ RULES = (
 )
 """What errors mean; the first line that fits is used."""
 FINISH_REASONS: tuple[tuple[str, str], ...] = (
-    ("too_long", "model_length|context_window|context_length"),
+    ("too_long", "model_length|context"),
     (
         "refused",
-        "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?",
+        "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?|"
+        "blocked|flagged|moderation|harmful|policy",
     ),
     (
         "retry",
-        "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout",
+        "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout|time",
     ),
     ("length", "length|max|limit|budget|repetition"),
     ("none", "null|none|undefined"),

@@ -27,6 +27,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -146,8 +147,12 @@ class Server(Backend):
         """The last answer of each server."""
         self._has_answered = False
         self._has_noted_wait = False
+        self._answering_models: dict[str, None] | None = {}
+        """The models that answers name; None after a note on them."""
         self._open_since: dict[object, float] = {}
         """When each request that is still open was sent."""
+        self._most_open: dict[object, int] = {}
+        """How many requests were open at a time while each of them was."""
         self._sent = 0
         self._open_at_most(self.options.concurrency)
         self._asking = asyncio.Lock()
@@ -542,12 +547,13 @@ class Server(Backend):
                 raise asyncio.CancelledError
             request = object()
             self._open_since[request] = sent = time.monotonic()
-            in_flight = len(self._open_since)
+            for other in self._open_since:
+                self._most_open[other] = max(self._most_open.get(other, 0), len(self._open_since))
             try:
                 reply = await connection.send(self.endpoint, content, self.options.stream, seconds)
                 took = time.monotonic() - sent
             finally:
-                in_flight = max(in_flight, len(self._open_since))
+                in_flight = self._most_open.pop(request)
                 del self._open_since[request]
             is_alone = in_flight == 1
             sent_request = Request(
@@ -556,6 +562,8 @@ class Server(Backend):
             outcome = classify(reply, sent_request)
             if isinstance(outcome, Failure) and outcome.crowded:
                 self._send_fewer(prompt, sent)
+            if isinstance(outcome, Answer):
+                self._note_model(field_of(reply.body, "model"))
         finally:
             if self._places > self._max_open:
                 self._places -= 1
@@ -564,6 +572,27 @@ class Server(Backend):
         if isinstance(outcome, Answer):
             return outcome, {"in_flight": in_flight, "seconds": took}
         return outcome, {"in_flight": in_flight}
+
+    def _note_model(self, name: Any) -> None:
+        """Say once if the answers name another model, as those of a gateway or a loaded model."""
+        if not isinstance(name, str) or not name or self._answering_models is None:
+            return
+        self._answering_models[name] = None
+        names = list(self._answering_models)
+        if len(names) > 1:
+            self.on_note(
+                f"Some answers are of the model '{names[0]}' and some of '{names[1]}', by what the "
+                f"server says, and not all of '{self.options.model}': score them as one model only "
+                "if they are."
+            )
+        elif not _may_be_one(name, self.options.model):
+            self.on_note(
+                f"The server says that the answers are of the model '{name}', and not of "
+                f"'{self.options.model}': correct --model if it is not another name of it."
+            )
+        else:
+            return
+        self._answering_models = None  # said
 
     def _send_fewer(self, prompt: Prompt, sent: float) -> None:
         """Send fewer requests at a time from now on, because the slots' shared context is full.
@@ -721,6 +750,15 @@ def _is_in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _may_be_one(first: str, second: str) -> bool:
+    """Whether two names may be of one model, with another owner, version or spelling."""
+    words = [
+        re.sub("[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1].removesuffix(":latest"))
+        for name in (first, second)
+    ]
+    return words[0] in words[1] or words[1] in words[0]
 
 
 def short_question(prompt: Prompt) -> Prompt:

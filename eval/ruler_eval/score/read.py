@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_yaml
-from ruler_common.text import one_line
+from ruler_common.text import number_of, one_line
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.columns import INDEX, MISSING, SAMPLE, Columns, first_of
 from ruler_eval.score.file_records import Record, file_records
@@ -32,6 +32,7 @@ from ruler_eval.score.source import (
     stem_of,
     task_named,
 )
+from ruler_eval.score.values import read_answers
 
 Records = Iterable[Record]
 SIMPLEST = '{"config": "vt_4k", "index": 0, "prediction": "…"}'
@@ -116,6 +117,7 @@ def lm_eval(records: Records, source: Source) -> Iterator[Prediction]:
     source.model = facts.get("model_name")
     frozen = re.fullmatch(r"(?:one)?ruler_(?:frozen|direct)_(.+)", name)
     filters: dict[str, list[Prediction]] = {}
+    changed: dict[str, list[str]] = {}  # the places of texts that a filter made
     for where, line in records:
         doc = line["doc"]
         if frozen:
@@ -137,12 +139,22 @@ def lm_eval(records: Records, source: Source) -> Iterator[Prediction]:
             columns=doc,
             where=where,
         )
-        filters.setdefault(str(line.get("filter", "none")), []).extend(answers)
+        name_of_filter = str(line.get("filter", "none"))
+        filters.setdefault(name_of_filter, []).extend(answers)
+        whole = {(answer.text or "").strip() for answer in read_answers(line.get("resps"))}
+        if whole != {""} and any(answer.text.strip() not in whole for answer in answers):
+            changed.setdefault(name_of_filter, []).append(where)
     chosen = "none" if "none" in filters else min(filters, default="none")
     if len(filters) > 1:
         source.notes.append(
             f"{source.file} has the answers of {len(filters)} filters "
             f"({', '.join(sorted(filters))}): those of the filter '{chosen}' are read"
+        )
+    if places := changed.get(chosen):
+        source.notes.append(
+            f"{source.file}: {number_of(len(places), 'answer')} of the filter '{chosen}' "
+            f"{'is' if len(places) == 1 else 'are'} not what the model wrote, which is in `resps` "
+            f"(the first at {places[0]})"
         )
     yield from filters.get(chosen, ())
 

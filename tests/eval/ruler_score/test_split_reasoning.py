@@ -172,6 +172,10 @@ def test_families_may_be_mixed(text, reasoning, answer):
     ("text", "answer", "state"),
     [
         ("<|channel|>final<|message|>42<|return|>", "42", "ended"),
+        ("<|think|>a<|end|><|begin|>assistant<|content|>42<|end|>", "42", "ended"),  # Solar Open
+        ("<|begin|>assistant<|think|>a<|end|><|begin|>assistant<|content|>42", "42", "ended"),
+        ("a<|end|><|begin|>assistant<|content|>42", "42", "ended"),
+        ("<|think|>a", "", "truncated"),
         ("<|start|>assistant<|channel|>analysis<|message|>a<|end|>", "", "truncated"),
         (
             "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary"

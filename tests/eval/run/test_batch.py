@@ -293,6 +293,7 @@ def test_each_sample_of_a_row_is_a_request(vt, read):
         (answer("vt_4k/99"), "answers 'vt_4k/99', which is not a row of this run"),
         (answer("other/0"), "answers 'other/0', which is not a row of this run"),
         ({"custom_id": "vt_4k/0", "method": "POST", "body": {}}, "is a request, not an answer"),
+        ({"custom_id": "vt_4k/0", "result": {}}, "is in the form of another API, not an answer"),
         ({"id": "x"}, "line 2, is not an answer of a batch"),
     ],
 )

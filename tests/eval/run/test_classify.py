@@ -119,6 +119,8 @@ def test_a_refused_field_names_the_flag_that_helps(message, remedy):
         "max_tokens must be less than or equal to 4096",
         "`seed` exceeds the largest integer",
         "`stop` sequences are limited to four",
+        "Requested max_tokens exceeds the model output limit",
+        "The request has 9000 output tokens, but the limit is 4096",
     ],
 )
 @pytest.mark.parametrize("status", [400, 422])
@@ -153,7 +155,8 @@ def test_the_providers_reason_is_in_the_sentence():
         ("refused", ["guardrail_intervened", "content_filtered", "IMAGE_SAFETY"]),
         ("too_long", ["model_length", "model_context_window_exceeded"]),
         ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
-        ("retry", ["error", "network_error", "abort", "tool_calls", "function_call"]),
+        ("retry", ["error", "network_error", "abort", "tool_calls", "function_call", "time_limit"]),
+        ("refused", ["blocked", "moderation", "flagged", "policy_violation"]),
         ("unknown", ["FINISH_REASON_UNSPECIFIED", "gibberish"]),
         (None, [None, "", " ", "null", "None"]),
     ],
@@ -293,6 +296,26 @@ def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complet
     assert (answer.finish_reason, answer.at_limit) == ("length", False)
 
 
+def test_an_answer_that_holds_the_whole_prompt_is_no_answer():
+    """Every reference is in it, so that a wrong answer would score as a right one."""
+    text = "A number is hidden in this text: 1234567. " * 9
+    turns = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": text})
+    for prompt in (replace(PROMPT, text=text), replace(PROMPT, messages=turns)):
+        body = completion(text=f" {text}7654321")
+        outcome = classify(Reply(status=200, body=body), Request(prompt=prompt))
+        assert isinstance(outcome, Failure)
+        assert outcome.kind == "fatal"
+        assert "echo" in outcome.remedy
+        body = completion(text="1234567")
+        assert isinstance(classify(Reply(status=200, body=body), Request(prompt=prompt)), Answer)
+
+
+def test_a_page_for_browsers_says_what_it_is():
+    page = "<!doctype html><title>Just a moment...</title>"
+    for status in (200, 403, 503):
+        assert "meant for programs" in classify(Reply(status=status, body=page), REQUEST).remedy
+
+
 # ---- the forms of a completion -------------------------------------------------------------------
 
 
@@ -391,12 +414,133 @@ MESSAGE = {
         {"error": {"code": 0, "message": "ok"}, **completion()},
         {"error": {"code": None, "message": ""}, **completion()},
         {"choices": [{"content": "42", "finish_reason": "stop"}]},
+        {"choices": {"message": {"content": "42"}, "finish_reason": "stop"}},
+        {"choices": [{"text": "42", "message": {"content": None}, "finish_reason": "stop"}]},
+        {"error": "none", **completion()},
+        [completion()],
+        [{"generated_text": "42"}],
     ],
 )
 def test_an_answer_in_the_form_of_another_api_is_read(body):
     answer = outcome(body)
     assert isinstance(answer, Answer)
     assert (answer.text, answer.finish_reason) == ("42", "stop")
+
+
+GEMINI = {"content": {"parts": [{"text": "well", "thought": True}, {"text": "42"}]}}
+RESPONSE = {
+    "object": "response",
+    "status": "completed",
+    "output": [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "well"}]},
+        {"type": "message", "content": [{"type": "output_text", "text": "42"}]},
+    ],
+    "usage": {
+        "input_tokens": 4000,
+        "output_tokens": 9,
+        "output_tokens_details": {"reasoning_tokens": 5},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        MESSAGE,
+        RESPONSE,
+        {
+            "candidates": [{**GEMINI, "finishReason": "STOP"}],
+            "usageMetadata": {
+                "promptTokenCount": 4000,
+                "candidatesTokenCount": 4,
+                "thoughtsTokenCount": 5,
+                "totalTokenCount": 4009,
+            },
+        },
+        {
+            "output": {
+                "message": {
+                    "content": [
+                        {"reasoningContent": {"reasoningText": {"text": "well"}}},
+                        {"text": "42"},
+                    ]
+                }
+            },
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 4000, "outputTokens": 9, "totalTokens": 4009},
+        },
+        {
+            "message": {"content": "42", "thinking": "well"},
+            "done": True,
+            "done_reason": "stop",
+            "prompt_eval_count": 4000,
+            "eval_count": 9,
+        },
+        {
+            "message": {
+                "content": [
+                    {"type": "thinking", "thinking": "well"},
+                    {"type": "text", "text": "42"},
+                ]
+            },
+            "finish_reason": "COMPLETE",
+            "usage": {
+                "billed_units": {"input_tokens": 3000},
+                "tokens": {"input_tokens": 4000, "output_tokens": 9},
+            },
+        },
+    ],
+    ids=["Anthropic", "Responses", "Gemini", "Bedrock", "Ollama", "Cohere"],
+)
+def test_another_apis_answer_has_its_reasoning_and_its_counts(body):
+    answer = outcome(body, counted=4000)
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.reasoning, answer.finish_reason) == ("42", "well", "stop")
+    assert (answer.prompt_tokens, answer.completion_tokens) == (4000, 9)
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        ({"candidates": [{"finishReason": "MAX_TOKENS"}]}, "length"),
+        ({"candidates": [{"finishReason": "SAFETY"}]}, "refused"),
+        ({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, "refused"),
+        ({**RESPONSE, "incomplete_details": {"reason": "max_output_tokens"}}, "too_long"),
+        ({**RESPONSE, "status": "failed", "error": {"message": "internal"}}, "retry"),
+        (
+            {"message": {"content": "4"}, "done_reason": "stop", "prompt_eval_count": 2048},
+            "truncated",
+        ),
+        ({**completion(), "usageMetadata": {"promptTokenCount": 4000}}, "stop"),
+        (completion(prompt_tokens="2048", completion_tokens="9"), "truncated"),
+        (
+            {**completion(), "base_resp": {"status_code": 1027, "status_msg": "new_sensitive"}},
+            "refused",
+        ),
+        ({**completion(), "base_resp": {"status_code": 0, "status_msg": ""}}, "stop"),
+        ({**completion(), "usage": []}, "stop"),
+    ],
+)
+def test_the_end_of_another_apis_answer(body, end):
+    result = outcome(body, counted=4000)
+    assert (result.finish_reason if isinstance(result, Answer) else result.kind) == end
+
+
+@pytest.mark.parametrize(
+    ("choice", "end"),
+    [
+        ({"finish_reason": "stop", "native_finish_reason": "MAX_TOKENS"}, "length"),
+        ({"finish_reason": "stop", "native_finish_reason": "refusal"}, "refused"),
+        ({"finish_reason": "stop", "native_finish_reason": "completed"}, "stop"),
+        ({"finish_reason": None, "finish_details": {"type": "max_tokens"}}, "length"),
+        ({"finish_reason": None, "stop_reason": "max_tokens"}, "length"),
+        ({"finish_reason": None, "stop_reason": 128009}, "stop"),
+    ],
+)
+def test_the_end_of_an_answer_is_read_wherever_it_stands(choice, end):
+    body = {"choices": [{"message": {"content": "42"}, **choice}]}
+    for result in (outcome(body), streamed(body) if choice["finish_reason"] else outcome(body)):
+        assert (result.finish_reason if isinstance(result, Answer) else result.kind) == end
 
 
 def test_an_error_beside_an_answer_is_an_error():
@@ -428,7 +572,7 @@ def test_anything_else_is_not_a_completion_and_is_asked_for_again(body):
     assert outcome(body).kind == "retry"
 
 
-@pytest.mark.parametrize("count", [True, -1, float("nan"), "9"])
+@pytest.mark.parametrize("count", [True, -1, float("nan"), "nine"])
 def test_an_invalid_count_is_unknown(count):
     answer = outcome(completion(prompt_tokens=count, completion_tokens=count))
     assert (answer.prompt_tokens, answer.completion_tokens) == (None, None)
@@ -478,6 +622,64 @@ def test_a_stream_that_repeats_the_whole_answer_at_its_end_is_read_once():
 def test_the_counts_of_a_stream_may_be_in_groqs_field():
     last = {**piece("length", delta={}), "x_groq": {"usage": {**USAGE, "completion_tokens": 12}}}
     assert streamed(piece(delta={"content": "4"}), last).kind == "too_long"
+
+
+def test_the_last_counts_of_a_stream_may_be_zero():
+    pieces = [{**piece(delta={"content": "4"}), "usage": {"prompt_tokens": 1024}}]
+    pieces += [{**piece("stop", delta={}), "usage": {"prompt_tokens": 0, "completion_tokens": 0}}]
+    assert streamed(*pieces).kind == "truncated"
+
+
+ANTHROPICS_EVENTS = [
+    {"type": "message_start", "message": {"content": [], "usage": {"input_tokens": 4000}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}},
+    {"type": "ping"},
+    {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "well"}},
+    {"type": "content_block_delta", "delta": {"type": "signature_delta", "signature": "x"}},
+    {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "4"}},
+    {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "2"}},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ANTHROPICS_EVENTS,
+        [
+            {"candidates": [{"content": {"parts": [{"text": "well", "thought": True}]}}]},
+            {"candidates": [{"content": {"parts": [{"text": "4"}]}}]},
+            {
+                "candidates": [{"content": {"parts": [{"text": "2"}]}, "finishReason": "STOP"}],
+                "usageMetadata": {"promptTokenCount": 4000, "candidatesTokenCount": 9},
+            },
+        ],
+        [
+            {"type": "response.created", "response": {"object": "response", "output": []}},
+            {"type": "response.output_text.delta", "delta": "42"},
+            {"type": "response.completed", "response": RESPONSE},
+        ],
+    ],
+    ids=["Anthropic", "Gemini", "Responses"],
+)
+def test_the_stream_of_another_api_is_read(pieces):
+    answer = streamed(*pieces)
+    assert (answer.text, answer.reasoning, answer.finish_reason) == ("42", "well", "stop")
+    assert (answer.prompt_tokens, answer.completion_tokens) == (4000, 9)
+
+
+def test_an_error_in_the_stream_of_another_api_is_an_error():
+    overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    assert streamed(*ANTHROPICS_EVENTS[:6], overloaded).kind == "wait"
+    assert streamed(*ANTHROPICS_EVENTS[:7]).kind == "retry"
+    error = {"code": "rate_limit_exceeded", "message": "Rate limit"}
+    failed = {"object": "response", "status": "failed", "output": [], "error": error}
+    assert streamed({"type": "response.failed", "response": failed}).kind == "wait"
+
+
+def test_a_streamed_refusal_is_an_answer():
+    assert streamed(piece(delta={"refusal": "No."}), piece("stop", delta={})).text == "No."
 
 
 def test_a_streamed_raw_completion_is_read():

@@ -165,6 +165,31 @@ def test_a_refused_field_is_named_with_the_flag_that_helps(options):
         assert run(at(options, server, omit="temperature")).total == {"stop": 36}
 
 
+@pytest.mark.parametrize(
+    ("names", "note"),
+    [
+        (["m"], None),
+        (["org/M:latest"], None),
+        ([None], None),
+        (["qwen"], "The server says that the answers are of the model 'qwen', and not of 'm'"),
+        (["m", "m-small"], "Some answers are of the model 'm' and some of 'm-small'"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_answers_that_name_another_model_are_noted_once(options, capfd, names, note, stream):
+    def reply(request: Request) -> Reply:
+        body = {**answer().body, "model": names[min(request.row, len(names) - 1)]}
+        return Reply(200, events(body)) if stream else Reply(200, body)
+
+    with model_server(reply) as server:
+        assert run(at(options, server, progress=True, stream=stream)).total == {"stop": 36}
+    printed = " ".join(capfd.readouterr().err.split())
+    assert (printed.count("by what the server says") + printed.count("The server says")) == bool(
+        note
+    )
+    assert (note or "") in printed
+
+
 def test_a_firewall_that_refuses_one_row_fails_that_row(options):
     with model_server(lambda r: Reply(403) if r.row == 3 else answer()) as server:
         assert run(at(options, server)).total == {"stop": 35, "error": 1}
@@ -774,28 +799,47 @@ def test_slots_that_share_a_context_get_fewer_rows_at_a_time(options, capfd):
 
 def test_as_many_rows_as_fit_the_shared_context_are_sent_at_a_time(options):
     """llama.cpp fails all rows in flight when its context is full; two of these rows fit it."""
-    lock, open_now, peaks = threading.Lock(), set(), []
+    four, two = threading.Barrier(4), threading.Barrier(2)
+    numbers = itertools.count(1)
 
     def reply(request: Request) -> Reply:
-        peak = [0]
-        with lock:
-            open_now.add(id(peak))
-            peaks.append(peak)
-        for _ in range(20):
-            with lock:
-                peak[0] = max(peak[0], len(open_now))
-            time.sleep(0.002)
-        with lock:
-            open_now.remove(id(peak))
-        return answer() if peak[0] <= 2 else CONTEXT_IS_FULL
+        if request.row == 0:  # sent alone
+            return answer()
+        if request.row <= 4 and request.tries == 1:
+            four.wait(60)
+            return CONTEXT_IS_FULL
+        if next(numbers) < 35:  # the last one has no other beside it
+            two.wait(60)
+        return answer()
 
     slots = [{"id": number, "n_ctx": 1400} for number in range(4)]
     paths = {"/props": PROPS, "/slots": slots}
     with model_server(reply, models=[LLAMA_CPP], paths=paths) as server:
         assert run(at(options, server, mode="chat")).total == {"stop": 36}
-    counts = Counter(peak[0] for peak in peaks)
-    assert counts[3] + counts[4] <= 4
-    assert counts[2]  # how often two are open together depends on the machine's load
+    assert {record["in_flight"] for record in records(options)} == {1, 2}
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_a_row_that_had_others_beside_it_is_not_alone_when_their_answers_have_come(options, last):
+    """The context was full because of the others: the row itself fits."""
+    three, answered = threading.Barrier(3), threading.Semaphore(0)
+
+    def reply(request: Request) -> Reply:
+        if request.row == 0:
+            return answer()
+        if request.tries == 1:
+            three.wait(60)
+            if request.row == last:
+                assert answered.acquire(timeout=60)
+                assert answered.acquire(timeout=60)
+            return CONTEXT_IS_FULL
+        answered.release()
+        return answer()
+
+    slots = [{"id": number, "n_ctx": 8192} for number in range(4)]
+    paths = {"/props": PROPS, "/slots": slots}
+    with model_server(reply, models=[LLAMA_CPP], paths=paths) as server:
+        assert run(at(options, server, mode="chat", limit=1)).total == {"stop": 4}
 
 
 @pytest.mark.parametrize("disabled", [404, 501])

@@ -62,7 +62,7 @@ def test_a_context_length_is_read_from_every_servers_field(entry):
     assert context_window_of(entry) == 7
 
 
-@pytest.mark.parametrize("entry", [{"meta": {"n_ctx": "7"}}, {"meta": None}, {}, None])
+@pytest.mark.parametrize("entry", [{"meta": {"n_ctx": "seven"}}, {"meta": None}, {}, None])
 def test_without_a_valid_context_length_it_is_unknown(entry):
     assert context_window_of(entry) is None
 

@@ -40,7 +40,21 @@ def test_without_that_filter_the_first_by_name_is_read_and_named(tmp_path):
     assert [row.text for row in predictions.rows] == ["flexible"]
     assert "those of the filter 'flexible' are read" in predictions.damaged[0]
     path = write_lines(tmp_path / f"samples_ruler_vt_{TIME}.jsonl", records[0])
-    assert ([row.text for row in read(path).rows], read(path).damaged) == (["strict"], [])
+    assert [row.text for row in read(path).rows] == ["strict"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_noted"),
+    [("[invalid]", True), ("ABC", True), ("ABC DEF", False), (" ABC DEF\n", False)],
+)
+def test_a_filter_that_changed_what_the_model_wrote_is_named(text, is_noted, tmp_path):
+    records = [filtered(index, A, "strict", text) for index in (0, 1)]
+    path = write_lines(tmp_path / f"samples_ruler_vt_{TIME}.jsonl", *records)
+    note = (
+        f"{path}: 2 answers of the filter 'strict' are not what the model wrote, which is in "
+        f"`resps` (the first at {path}:1)"
+    )
+    assert read(path).damaged == ([note] if is_noted else [])
 
 
 @pytest.mark.parametrize("index_name", ["id", "index"])
