@@ -141,5 +141,8 @@ def check_files(
         if verify:
             digest, expected = sha256_of(path), files[name]["sha256"]
             if digest != expected:
-                raise RulerError(f"'{path}': expected sha256 {expected}, but it has {digest}.")
+                raise RulerError(
+                    f"'{path}' has changed: expected sha256 {expected}, but it has {digest}. "
+                    "Download or build it again."
+                )
         check_columns(path)

@@ -29,6 +29,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from ruler_common.text import run_script
+
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pyarrow.parquet as pq
@@ -140,4 +142,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

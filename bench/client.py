@@ -19,6 +19,7 @@ import json
 import subprocess
 import sys
 
+from ruler_common.text import run_script
 from tests.model_server import VLLM, Reply, Request, answer, events, model_server
 
 CORES = 8
@@ -129,4 +130,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

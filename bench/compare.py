@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ruler_common.text import run_script
 from ruler_eval.score.intervals import (
     CONFIDENCE,
     Stratum,
@@ -237,4 +238,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

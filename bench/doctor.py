@@ -16,6 +16,7 @@ from collections import Counter
 
 import numpy as np
 
+from ruler_common.text import run_script
 from ruler_eval.doctor.judge import Verdict
 from tests.eval.doctor.simulated import (
     EXPECTED,
@@ -76,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

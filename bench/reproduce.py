@@ -32,6 +32,7 @@ from ruler_builder.text.counted import CountedSources
 from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.names import TASKS
+from ruler_common.text import run_script
 
 ROOT = Path(__file__).parent.parent
 LENGTHS = {"ruler": 4096, "oneruler": 8000}
@@ -113,4 +114,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

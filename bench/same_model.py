@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ruler_common.text import run_script
 from ruler_eval.doctor.against import Compared
 from ruler_eval.doctor.answers import Answer, Key
 from ruler_eval.doctor.plan import RowPlan
@@ -163,4 +164,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from ruler_common.text import run_script
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 39_000
 METRIC = Path(__file__).parents[1] / "eval/ruler_score"
@@ -108,4 +110,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

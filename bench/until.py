@@ -14,6 +14,7 @@ import sys
 import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores
+from ruler_common.text import run_script
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.until import looks, mean_estimate
 from ruler_eval.score.results import Scores
@@ -111,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -25,6 +25,7 @@ from ruler_common.frozen import FROZEN, FrozenRows, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, read_manifest
 from ruler_common.names import TASKS
 from ruler_common.rows import FULL_ROWS
+from ruler_common.text import run_script
 
 _ABOUT = """\
 # Digests (rows_sha256) of the rows of data version {version}, written by builder/freeze.py: what
@@ -173,4 +174,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -1,7 +1,8 @@
 """The errors that a user sees, each as one sentence.
 
     raise missing_packages("ray", "--pool ray")
-    # RulerError: --pool ray needs packages that are not installed: pip install 'ray>=2.40'
+    # RulerError: --pool ray needs packages that are not installed (extra `ray`):
+    #   pip install 'ray>=2.40'
 
 The project is on no package index, so `pip install ruler-release[ray]` finds nothing. The packages
 that an extra stands for are in the metadata of every installation.
@@ -43,7 +44,9 @@ def system_error_sentence(error: OSError) -> str:
 
 def missing_packages(extra: str, what: str) -> RulerError:
     """Return the error of something that needs the packages of an extra, with what to run."""
-    return RulerError(f"{what} needs packages that are not installed: {install_command(extra)}")
+    return RulerError(
+        f"{what} needs packages that are not installed (extra `{extra}`): {install_command(extra)}"
+    )
 
 
 def install_command(extra: str) -> str:

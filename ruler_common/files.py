@@ -92,7 +92,16 @@ def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
     path = Path(path)
     if path.is_dir():
         raise RulerError(f"'{path}' is a folder: name a file with {flag}, such as {path / name}.")
+    if _is_device(path):
+        raise RulerError(f"'{path}' is a device or a pipe: name a file with {flag}.")
     check_writable(path)
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether a path is a device or a pipe, such as /dev/stdout, not a file or a folder."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return True
+    return path.absolute().parent in (Path("/dev"), Path("/dev/fd"))
 
 
 def check_folder(path: Path) -> None:
@@ -109,6 +118,8 @@ def temporary_beside(path: Path) -> Iterator[Path]:
     A reader sees the old file or the new one, never a part of one. A killed process leaves the
     temporary file `.NAME.PID.tmp` behind.
     """
+    if _is_device(path):  # the name would become an ordinary file, even that of /dev/null
+        raise RulerError(f"'{path}' is a device or a pipe: name a file.")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary

@@ -137,23 +137,25 @@ def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
         return f"No rows are frozen for {version}."
     digests = lock.rows.get(manifest["dataset"], {})
     different: dict[str, list[str]] = {}  # by configuration
-    unlisted = 0
+    unlisted = []  # such as the new tasks of a custom suite
     for path, reasons in custom_files(manifest, lock).items():
         name = manifest["files"][path]["config"]
         if name in digests:
             different[name] = reasons
         else:
-            unlisted += 1
+            unlisted.append(name)
     if different:
-        name, more = next(iter(different)), len(different) - 1
-        differ = f"{name} and {more} more differ" if more else f"{name} differs"
-        why = ", ".join(different[name]) or "a change of the builder"
-        return f"Custom rows, not the frozen ones of {version}: {differ}: {why}."
-    if unlisted == len(manifest["files"]):
+        names = [*different]
+        differ = f"{_first_of(names)} {'differ' if len(names) > 1 else 'differs'}"
+        why = ", ".join(different[names[0]]) or "a change of the builder"
+        text = f"Custom rows, not the frozen ones of {version}: {differ}: {why}"
+        if unlisted:
+            text += f"; {_first_of(unlisted)} {'are' if len(unlisted) > 1 else 'is'} not among them"
+        return f"{text}."
+    if len(unlisted) == len(manifest["files"]):
         return f"Custom rows: no configuration here is among the frozen ones of {version}."
     if unlisted:
-        rest = number_of(unlisted, "custom configuration")
-        return f"These are the frozen rows of {version}, except for {rest}."
+        return f"These are the frozen rows of {version}, except for {_first_of(unlisted)}."
     return f"These are the frozen rows of {version}."
 
 
@@ -216,5 +218,9 @@ def are_frozen(label: str) -> bool:
 
 def _not_in_lock(data_version: str | None, configs: Sequence[str]) -> str:
     """Return the reason for rows with the settings but not the digest of the lock."""
-    more = f" and {len(configs) - 1} more" if len(configs) > 1 else ""
-    return f"{configs[0]}{more} not among the frozen rows of {data_version}"
+    return f"{_first_of(configs)} not among the frozen rows of {data_version}"
+
+
+def _first_of(configs: Sequence[str]) -> str:
+    """Return the first of several names and the number of the others: `vt_4k and 2 more`."""
+    return configs[0] if len(configs) == 1 else f"{configs[0]} and {len(configs) - 1} more"

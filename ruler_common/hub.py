@@ -8,6 +8,7 @@ tokenizer = auto_tokenizer("models/Qwen2.5-0.5B-Instruct-Q4_K_M.gguf")
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -219,6 +220,8 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
 
     Raises ValueError with the reason if it cannot be loaded, and RulerError without transformers.
     """
+    # Else its import says that PyTorch is missing, which no tokenizer needs
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:

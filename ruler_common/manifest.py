@@ -117,7 +117,9 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def _remedy_for_missing(root: Path) -> str:
-    """Return the remedy for a missing release: a release with a similar name, or a build."""
+    """Return the remedy for a missing release: another folder, or a build."""
+    if (root / "run.json").is_file():
+        return "It is the folder of a run: name the release that it was run on."
     releases = [path.parent.name for path in root.parent.glob(f"*/{MANIFEST}")]
     near = difflib.get_close_matches(root.name, releases, n=1)
     if near:

@@ -16,9 +16,10 @@ rounded here and nowhere else.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -123,6 +124,16 @@ def announce(text: str) -> None:
     """Print what a command does, before work that takes seconds and has no progress bar."""
     if shows_progress() and sys.stderr.isatty():
         note(f"{text} …")
+
+
+def run_script(main: Callable[[], None]) -> None:
+    """Run a maintainer's script; it ends quietly if the reader of its output ends (`| head -1`)."""
+    try:
+        main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's own flush
+        sys.exit(1)
 
 
 def command_line(*words: object) -> str:

@@ -36,6 +36,8 @@ from ruler_release.commands import (
 from ruler_release.config_file import with_config_file
 
 log = logging.getLogger("ruler")
+MAX_OWNERS = 3
+"""How many commands with a flag are named to someone who gave it to another command."""
 
 
 def _print_completion(context: click.Context, _: click.Parameter, is_set: bool) -> None:
@@ -140,6 +142,15 @@ def _sentence(text: str) -> str:
     return safe("\\n".join(text.splitlines()))
 
 
+def _commands_with(flag: str) -> str:
+    """Return the commands that have a flag, for a sentence; "" if none has it or many have."""
+    names = []
+    for name, its_command in app.commands.items():
+        if any(flag in parameter.opts for parameter in its_command.params):
+            names.append(f"`ruler {name}`")
+    return ", ".join(names) if len(names) <= MAX_OWNERS else ""
+
+
 def _usage(error: click.UsageError) -> str:
     """Return the message for a wrong command line."""
     path = error.ctx.command_path if error.ctx else "ruler"
@@ -149,12 +160,18 @@ def _usage(error: click.UsageError) -> str:
             f"`{path}` has no option {error.option_name}, which names an existing release: use "
             "--suite ruler or --suite oneruler."
         )
+    if isinstance(error, click.NoSuchOption) and (owners := _commands_with(error.option_name)):
+        return f"`{path}` has no option {error.option_name}: it belongs to {owners}."
     if isinstance(error, click.NoSuchOption):
         message = f"No such option '{error.option_name}'"
         if error.possibilities:
             message += f". Did you mean '{error.possibilities[0]}'?"
     if not message.endswith("?"):
         message += "."
+    parameter = getattr(error, "param", None)
+    if error.ctx and isinstance(parameter, click.Argument):  # perhaps the order is wrong
+        words = [path, *error.ctx.command.collect_usage_pieces(error.ctx)]
+        return f"{message} Usage: {' '.join(words)}"
     return f"{message} See: {path} --help"
 
 
@@ -162,6 +179,9 @@ def main() -> None:
     """Run the command line; a mistake of the user is one sentence and exit code 2."""
     signal.signal(signal.SIGINT, _stop)
     logging.setLogRecordFactory(_record)
+    # None if the shell closed it (`>&-`): what is printed then goes nowhere, as with print()
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows é as \xe9
             stream.reconfigure(errors="backslashreplace")

@@ -28,9 +28,14 @@ from ruler_release import completion
 Options = TypeVar("Options")
 TYPES: dict[type, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT, str: click.STRING}
 _EVAL = 'if command -v ruler >/dev/null; then eval "$(_RULER_COMPLETE={shell}_source ruler)"; fi'
+# zsh has no `compdef` until compinit has run, which a new ~/.zshrc does not do
+_COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit };"
 SHELLS = {
     "bash": ("~/.bashrc", _EVAL.format(shell="bash")),
-    "zsh": ("~/.zshrc", _EVAL.format(shell="zsh")),
+    "zsh": (
+        "~/.zshrc",
+        _EVAL.format(shell="zsh").replace("then ", f"then {_COMPINIT} ", 1),
+    ),
     "fish": (
         "~/.config/fish/config.fish",
         "type -q ruler; and _RULER_COMPLETE=fish_source ruler | source",

@@ -174,7 +174,7 @@ def _task(
     if model is not None:
         check_provider(mode, model, benchmark == "ruler")
     files = release.manifest["files"]
-    paths = chosen_files(config_names, release.manifest)
+    paths = chosen_files(config_names, release.manifest, where=release.source)
     configs = [release.parse(files[path]["config"]) for path in paths]
     return Task(
         dataset=MemoryDataset(_samples(release, configs, prompter, limit), benchmark, source),

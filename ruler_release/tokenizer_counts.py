@@ -102,7 +102,7 @@ def _files(
     from ruler_eval.frozen_release import chosen_files
 
     entries = release.manifest["files"]
-    files = chosen_files(configs, release.manifest)
+    files = chosen_files(configs, release.manifest, where=release.source)
     available = {entries[path]["length"] for path in files}
     dataset = release.dataset
     lengths = tuple(length_name(parse_length(length, dataset), dataset) for length in lengths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -79,6 +80,7 @@ SERVER = f"{RUN} openai -m m --base-url"
         ),
         ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
         ("verify none", "No release in 'none'"),
+        ("verify run", "It is the folder of a run: name the release that it was run on."),
         ("list none", "neither a folder nor a Hub repository"),
         ("list [x]", "'[x]' is neither a folder nor a Hub repository"),
         ("list folder/file.json", "'folder/file.json' is a file: name the folder of a release."),
@@ -94,11 +96,19 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("run -d ruler -c vt_4k -b oracle -o no_index.csv/r", "is a file, not a folder."),
         ("run -d ruler -c vt_4k -b oracle -o /proc/r", "'/proc' cannot be written: choose"),
         (f"{RUN} oracle --lmit 3", "'--lmit'. Did you mean '--limit'?"),
+        (
+            f"{RUN} oracle --claimed 4k",
+            "no option --claimed: it belongs to `ruler eval`, `ruler score`",
+        ),
+        (f"{RUN} oracle --published", "no option --published: it belongs to `ruler eval`, `ruler"),
+        ("run -d ruler -c vt_64k -b oracle -o r", "To list what it has: ruler list ruler"),
+        ("run -d ruler -c *_64k -b oracle -o r", "To list them: ruler list ruler"),
         (f"{RUN} oracle --limit 0", "--limit takes a number of at least 1"),
         (f"{RUN} oracle --engine-arg x=NaN", "'x' is not a finite number"),
         (f"{RUN} oracle --temperature inf", "--temperature takes a number of at least 0"),
         (f"{RUN} oracle --timeout 0", "--timeout takes a number above 0"),
         (f"{SERVER} http://127.0.0.1:99999/v1", "--base-url takes http://HOST:PORT"),
+        (f"{SERVER} localhost:8000/v1", "Did you mean http://localhost:8000/v1?"),
         (f"{SERVER} http://[::1", "--base-url takes http://HOST:PORT"),
         (f"{SERVER} http://127.0.0.1/v1\u200b", "--base-url takes http://HOST:PORT"),
         (
@@ -111,6 +121,8 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("score run --out no_index.csv/x.json", "no_index.csv' is a file, not a folder."),
         ("score page.html -d ruler", "'page.html' has no prediction files"),
         ("score run --references page.html", "'page.html' has no references for"),
+        ("score run --length 8k", "but --length is 8k: leave --length out."),
+        ("score run --out /dev/null", "'/dev/null' is a device or a pipe: name a file with --out."),
         ("score run --fail-under 101", "--fail-under takes a number of at least 0 and of at most"),
         ("score run --fail-under 0.9", "from 0 to 100, not 0.9: did you mean 90?"),
         ("score run --fail-under good", "--fail-under takes a score from 0 to 100, not 'good'."),
@@ -119,15 +131,23 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("score [x]", "There is no file or folder '[x]'"),
         ("score ruler", "'ruler' is a release: name a RUN folder, or files of predictions."),
         ("report run --out page.html", "is a folder"),
-        ("report no_index.jsonl", "Make one from predictions: ruler score PREDICTIONS"),
+        (
+            "report no_index.jsonl",
+            "ruler score no_index.jsonl --dataset RELEASE --out no_index.results",
+        ),
         ("compare run", "Name two results, or more"),
         ("compare ruler run", "'ruler' is a release: name a scored RUN folder or a results.json."),
         ("compare none run", "There is no 'none': name a scored RUN folder or a results.json."),
         ("results run --model a/b --dataset-repo nope", "'nope' is not a dataset"),
-        ("results", "Error: Missing argument 'RESULTS'. See: ruler results --help"),
+        ("results", "Error: Missing argument 'RESULTS'. Usage: ruler results [OPTIONS]"),
         ("fetch org/ruler --configs ,, --to r", "--configs names no configuration"),
         ("show vt_4k 0 -d ruler --html /proc/row.html", "'/proc' cannot be written: choose"),
-        ("show vt_4k x -d ruler", "'x' is not a valid integer. See: ruler show --help"),
+        (
+            "show vt_4k x -d ruler",
+            "'x' is not a valid integer. Usage: ruler show [OPTIONS] CONFIG IN",
+        ),
+        ("decide none --max-drop 2", "There is no 'none': name a scored RUN folder"),
+        ("decide run --max-drop 2 --backend oracle", "To run model B, add --out, or name its"),
         ("decide run run", "Missing option '--max-drop'. See: ruler decide --help"),
         ("eval -d ruler -b oracle", "Missing option '--configs' / '-c'. See: ruler eval --help"),
         ("example no_index.csv", "'no_index.csv' is a file: name a folder."),
@@ -135,6 +155,7 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("export ruler --format kvpress --to folder", "'folder' is not empty: name a new folder"),
         ("export ruler --format kvpress --to no_index.csv", "is a file: name a folder."),
         ("export ruler --format kvpress --to /proc/x", "'/proc' cannot be written: choose"),
+        ("export ruler --format inspect --to r", "inspect eval ruler_release/ruler -T dataset="),
         ("export ruler --format lmeval --to r", "Did you mean 'lm-eval'?"),
         ("batch read run answers.jsonl", "'run' is not a run of batch files."),
     ],
@@ -281,6 +302,11 @@ def test_quickstart_overwrites_no_other_release(release, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
     assert "'ruler-quickstart'" in refusal("quickstart", cwd=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
+
+
+def test_a_command_without_standard_output_works(release):
+    command = f"{shlex.join(ruler_command('list', release))} >&- 2>&-"
+    assert subprocess.run(command, shell=True).returncode == 0
 
 
 def test_help_imports_nothing_heavy():

@@ -28,6 +28,7 @@ from ruler_common.languages import LanguageFacts, custom_facts, custom_languages
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, LANGUAGES, Config, Names
 from ruler_common.rows import indices_of, refuse_nulls
+from ruler_common.text import command_line
 from ruler_score.language_rules import LanguageRules
 from ruler_score.language_text import Language, read_rules
 
@@ -196,13 +197,15 @@ def chosen_files(
     manifest: Manifest,
     tokenizer: str | None = None,
     skip_missing: bool = False,
+    where: str | Path = "DIR",
 ) -> list[str]:
     """Return the files of the configurations that a user names, each once.
 
     `all` means every configuration, and a shell wildcard (`*_4k`, `niah_*_pl`) all that match. In
     oneruler a wildcard without a language (`niah_*_8k`) means every language and pair. Other names
     are those of ruler_dataset.files_of. With `skip_missing` a group means those of its tasks that
-    the release has. Raises RulerError if a name matches nothing.
+    the release has. Raises RulerError if a name matches nothing; it names `where`, the folder or
+    repository of the release.
     """
     files = manifest["files"]
     chosen: dict[str, None] = {}
@@ -217,11 +220,12 @@ def chosen_files(
                 wanted = {place for place in places if fnmatch.fnmatchcase("_".join(place), name)}
                 matching = _in_every_language(wanted, files, tokenizer)
         else:
-            matching = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
+            matching = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing, where)
         if tokenizer is not None:
             matching = [path for path in matching if files[path]["tokenizer"] == tokenizer]
         if not matching:
-            raise RulerError(f"No configuration matches '{name}'. To list them: ruler list DIR")
+            see = command_line("ruler", "list", where)
+            raise RulerError(f"No configuration matches '{name}'. To list them: {see}")
         chosen.update(dict.fromkeys(matching))
     return list(chosen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,7 +119,7 @@ def test_a_release_is_compared_configuration_by_configuration(published, tmp_pat
     frozen = freeze([published("part", keep_only("vt"))], folder=tmp_path)
     manifest = read_manifest(published())
     assert frozen_sentence(manifest, frozen) == (
-        "These are the frozen rows of data version 1.0.0, except for 12 custom configurations."
+        "These are the frozen rows of data version 1.0.0, except for cwe_4k and 11 more."
     )
     keep_only("vt")(manifest)
     assert frozen_sentence(manifest, frozen) == "These are the frozen rows of data version 1.0.0."
@@ -131,6 +132,11 @@ def test_a_release_is_compared_configuration_by_configuration(published, tmp_pat
     assert frozen_sentence(manifest, frozen) == (
         f"{first}s: other sources (essays), seed 3, not 0, reserve 0, not 128, "
         "20 rows per file, not 500."
+    )
+    both = read_manifest(published("both"))
+    change_rows(both)
+    assert frozen_sentence(both, frozen) == (
+        f"{first}s: a change of the builder; cwe_4k and 11 more are not among them."
     )
     assert frozen_sentence(read_manifest(published("cwe", keep_only("cwe"))), frozen) == (
         "Custom rows: no configuration here is among the frozen ones of data version 1.0.0."
@@ -173,6 +179,16 @@ def test_only_a_difference_without_a_reason_is_unexplained(published, tmp_path):
         legitimate = json.loads(json.dumps(manifest))
         change(legitimate)
         assert unexplained(legitimate, frozen) == []
+
+
+@pytest.mark.parametrize("script", ["builder/release.py x --dry-run", "builder/freeze.py --help"])
+def test_a_script_is_silent_if_the_reader_of_its_output_ends(script):
+    reader, writer = os.pipe()
+    os.close(reader)  # as `| head -1` does after a line
+    command = [sys.executable, *script.split()]
+    done = subprocess.run(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert done.stderr == ""
 
 
 def test_the_script_audits_before_it_freezes(tmp_path, monkeypatch, capsys):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_text, temporary_beside, write_whole
+from ruler_common.files import check_file, read_text, temporary_beside, write_whole
 from tests.full_disk import limit_file_size
 
 
@@ -21,6 +22,17 @@ def test_a_file_is_written_completely_or_not_at_all(tmp_path):
         temporary.write_text("half")
         raise KeyboardInterrupt
     assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]
+
+
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(RulerError, match=r"pipe' is a device or a pipe: name a file\."):
+        write_whole(pipe, "text")
+    assert pipe.is_fifo()
+    for path in (pipe, "/dev/stdout", "/dev/null"):
+        with pytest.raises(RulerError, match="name a file with --out"):
+            check_file(path, "results.json")
 
 
 def test_a_text_is_read_as_utf8_without_byte_order_mark(tmp_path):

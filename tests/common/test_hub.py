@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -115,3 +116,14 @@ def test_a_missing_token_is_not_called_an_error_of_the_hub():
     sentence = r"^There is no token for the Hub: log in \(hf auth login\) or set HF_TOKEN\.$"
     with pytest.raises(RulerError, match=sentence), hub_errors("org/name"):
         raise LocalTokenNotFoundError("Token is required")
+
+
+def test_loading_a_tokenizer_does_not_say_that_pytorch_is_missing(tmp_path):
+    pytest.importorskip("transformers")
+    variables = {name: text for name, text in os.environ.items() if "TRANSFORMERS" not in name}
+    code = "from ruler_common.hub import auto_tokenizer; auto_tokenizer('.')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=variables, capture_output=True, text=True
+    )
+    assert done.returncode == 1  # the folder has no tokenizer
+    assert "PyTorch" not in done.stderr

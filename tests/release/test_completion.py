@@ -77,6 +77,20 @@ def test_the_line_completes_in_a_real_bash(monkeypatch):
     assert "_ruler_completion" in done.stdout
 
 
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_the_line_completes_in_a_zsh_that_has_not_turned_completion_on(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHELL", "/bin/zsh")
+    line = ruler("--install-completion").stdout
+    done = subprocess.run(
+        ["zsh", "-f", "-c", f"{line}\nprint $_comps[ruler]"],
+        env={**os.environ, "ZDOTDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("_ruler_completion\n", "")
+
+
 def test_a_shell_without_completion_is_named(monkeypatch):
     monkeypatch.setenv("SHELL", "/bin/ksh")
     done = ruler("--install-completion")

@@ -86,7 +86,7 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
         raise RulerError(f"'{release.source}' has no files: build or fetch some rows first.")
     if tokenizer is not None:
         check_name("tokenizer", tokenizer, tokenizers, f"ruler list {release.source}")
-    paths = chosen_files(configs, release.manifest, tokenizer)
+    paths = chosen_files(configs, release.manifest, tokenizer, where=release.source)
     if not configs:
         if tokenizer is None and DEFAULT_TOKENIZER not in tokenizers and len(tokenizers) > 1:
             raise RulerError(f"The release has {', '.join(tokenizers)}: name one with --tokenizer.")

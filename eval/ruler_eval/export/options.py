@@ -40,6 +40,11 @@ class ExportOptions:
     revision: Annotated[str | None, Option("The release's tag or commit on the Hub.")] = None
 
     def __post_init__(self) -> None:
+        if self.format == "inspect":
+            raise RulerError(
+                "Inspect needs no export: inspect eval ruler_release/ruler -T dataset=RELEASE "
+                "-T config=all_4k --model MODEL"
+            )
         check_options(self)
         if self.configs == ():
             raise RulerError("--configs names no configuration: leave it out to export all.")

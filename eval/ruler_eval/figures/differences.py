@@ -74,9 +74,9 @@ _TASK_VERDICTS: dict[Verdict, str] = {
     "unknown": "--max-task-drop {margin:g}: there are too few rows to tell whether each lost less.",
 }
 _ONE_LOOK = (
-    "Some rows have no answer. This verdict is valid for a single look, at rows chosen in advance: "
-    "running more rows and comparing again is a second look, which its 95 % do not cover. Use "
-    "`ruler decide` to look more than once."
+    "Not every row of the release has an answer. This verdict is valid for a single look, at rows "
+    "chosen in advance: running more rows and comparing again is a second look, which its 95 % do "
+    "not cover. Use `ruler decide` to look more than once."
 )
 _DETECTABLE = (
     "detectable: a true difference of this size is found in 80 of 100 repetitions with the same "

@@ -103,7 +103,7 @@ def _with_interval(mean: Mean | LengthMean) -> str:
 
 
 def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str]:
-    """Return how the best two by average compare, and the cell in which each loses most."""
+    """Return how the best two by average compare, their scores, and where each loses most."""
     best, second = ranked[:2]
     comparison, sign = _paired(pairs, best, second)
     if comparison is None:
@@ -125,6 +125,8 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
         text = f"{first.label} leads: {points:.1f} points {interval} above {second.label}"
     over = "all tasks and lengths" if len(comparison["lengths"]) > 1 else "all tasks"
     sentences = [f"{text} in the mean over {over}."]
+    for series in (first, second):
+        sentences += _score_sentences(series)
     for series in ranked[1:]:
         comparison, sign = _paired(pairs, best, series)
         if comparison is not None and (worst := _largest_loss(comparison, sign)):

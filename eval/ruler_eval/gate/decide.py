@@ -235,11 +235,13 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
 
 def run_of_model_b(options: DecideOptions) -> RunOptions:
     """Return the options of model B's run. Raises RulerError if they are incomplete."""
-    if "backend" not in options.run or not (options.candidate or "out" in options.run):
-        raise RulerError(
-            "To run model B, add --model, --backend and --out, or name its RUN folder."
-        )
-    run_options = options_of_model_b(options, open_results(Path(options.base)))
+    base = open_results(Path(options.base))
+    missing = [] if "backend" in options.run else ["--backend"]
+    if not options.candidate and "out" not in options.run:
+        missing.append("--out")
+    if missing:
+        raise RulerError(f"To run model B, add {' and '.join(missing)}, or name its RUN folder.")
+    run_options = options_of_model_b(options, base)
     check_different_runs([Path(options.base), run_options.folder])
     return run_options
 

@@ -66,8 +66,8 @@ class ReportOptions:
     format: Annotated[
         NameOrNames,
         Option(
-            "The formats of --figures: svg and pdf (charts; pip install 'ruler-release[figures]'), "
-            "csv, latex, markdown, json, text.",
+            "The formats of --figures: svg and pdf (charts; extra `figures`), csv, "
+            "latex, markdown, json, text.",
             parse=names_in,
             metavar="FORMATS",
         ),

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import temporary_beside
 from ruler_common.text import line_of, sentences, table
 from ruler_eval.figures.charts import grid_chart
@@ -256,9 +256,7 @@ def _drawn(chart: dict[str, Any], format: str) -> bytes:
     try:
         import vl_convert
     except ImportError as error:
-        raise RulerError(
-            "SVG and PDF are drawn by vl-convert: pip install 'ruler-release[figures]'"
-        ) from error
+        raise missing_packages("figures", "Drawing SVG and PDF") from error
     if format == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(chart, config=_THEME))
     return str(vl_convert.vegalite_to_svg(chart, config=_THEME)).encode()

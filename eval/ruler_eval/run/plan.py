@@ -138,7 +138,7 @@ def plan_run(
         raise RulerError(
             f"'{options.dataset}' is a folder: --data-revision is for a Hub repository."
         )
-    files = chosen_configs(options.configs, release.manifest, options.skip_missing)
+    files = chosen_configs(options.configs, release.manifest, options.skip_missing, release.source)
     digests, rows, tokens = {}, {}, {}
     for config, file in files.items():
         digests[config] = file["rows_sha256"]
@@ -209,16 +209,19 @@ def _check_server_options(options: RunOptions) -> None:
 
 
 def chosen_configs(
-    names: Iterable[str], manifest: Manifest, skip_missing: bool = False
+    names: Iterable[str],
+    manifest: Manifest,
+    skip_missing: bool = False,
+    where: str | Path = "DIR",
 ) -> dict[str, FileEntry]:
     """Return the manifest's entries of configurations by name; groups are expanded.
 
-    Raises RulerError with the remedy.
+    Raises RulerError with the remedy, which names `where`, the folder or repository of the release.
     """
     entries: dict[str, FileEntry] = {}
     for name in names:
         try:
-            paths = chosen_files([name], manifest, skip_missing=skip_missing)
+            paths = chosen_files([name], manifest, skip_missing=skip_missing, where=where)
         except RulerError as error:
             try:
                 chosen_files([name], manifest, skip_missing=True)

@@ -208,7 +208,8 @@ class RunSummary:
         if self.differences:
             lines.append(
                 f"{number_of(self.differences, 'prompt')} had a different length on the server "
-                "than with this tokenizer: template, BOS or prefix differ. Check --tokenizer."
+                "than counted before: the template, BOS or the end of the prefix differ. If "
+                "--tokenizer is given, check that it is the model's."
             )
         if unfinished := self.unfinished.total():
             lines.append(

@@ -378,6 +378,8 @@ def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:
         return
     if name in ("decide.alpha", "decide.rule"):  # set by the version, not by an option
         remedy = "continue with the version that started it"
+    elif name in ("decide.max_drop", "decide.max_task_drop"):
+        remedy = "use the old value: a limit is fixed before the first row"
     else:
         remedy = "use the old value"
     old = "none" if before is None else json.dumps(before, ensure_ascii=False)

@@ -67,7 +67,10 @@ def check_address(url: str) -> None:
     except ValueError:  # "[::1", or port 99999
         valid = False
     if not valid or re.search(r"[^!-~]|#", url):
-        raise RulerError("--base-url takes http://HOST:PORT/v1 or https://…, and nothing else.")
+        text = "--base-url takes http://HOST:PORT/v1 or https://…, and nothing else."
+        if re.fullmatch(r"[\w.-]+:\d+(?:/[\w./-]*)?", url):
+            text += f" Did you mean http://{url}?"
+        raise RulerError(text)
     for name, _ in parse_qsl(urlsplit(url).query):
         if SECRET_NAME.search(name):
             raise RulerError("--base-url contains a key: put it into OPENAI_API_KEY.")

@@ -89,6 +89,7 @@ from ruler_common.files import (
 from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import CONTROL_LENGTH
+from ruler_common.text import command_line
 from ruler_eval.score.own_run import RunFacts
 from ruler_score.split_reasoning import ReasoningState
 
@@ -612,9 +613,14 @@ def load(path: Path) -> Results:
                 f"There is no '{path}'. Make it: ruler score {path.parent} --out {path}"
             )
         raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
-    remedy = "Make one from predictions: ruler score PREDICTIONS"
     what = "not a results.json of `ruler score`"
-    content = parse_json(path.read_bytes(), ResultsFile, path, remedy, FORMAT, what)
+    scored = path.with_name(f"{path.stem}.results.json")
+    remedy = "If it has predictions, score them: "
+    remedy += command_line("ruler", "score", path, "--dataset", "RELEASE", "--out", scored)
+    text = path.read_bytes()
+    if path.suffix != ".json" and not text.lstrip().startswith(b"{\n"):
+        raise RulerError(f"'{path}' is {what}. {remedy}")
+    content = parse_json(text, ResultsFile, path, remedy, FORMAT, what)
     if content["format"] != FORMAT:
         raise RulerError(
             f"'{path}' has the older format {content['format']}. Write it again with `ruler score`."

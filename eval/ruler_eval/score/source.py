@@ -560,6 +560,7 @@ class Source:
         if config is not None:
             if wanted is not None and str(config) not in (wanted, self.names.parse(wanted).name):
                 raise self._contradiction(f"'{config}'", "--config", wanted)
+            self._check_length_of(str(config))
             return str(config)
         if length is not None and not re.fullmatch(r"\d+[kmKM]", str(length)):
             length = row_number(length)
@@ -579,6 +580,15 @@ class Source:
                 "LANGUAGE, LENGTH and TASK."
             )
         return self._name_config(task, length, languages)
+
+    def _check_length_of(self, config: str) -> None:
+        """Raise RulerError if --length is not the length of a configuration that a record names."""
+        asked = self.options.length
+        length = None
+        with suppress(RulerError):  # an unknown name, which is refused later
+            length = self.names.parse(config).length
+        if asked is not None and self._is_other_length(length, asked):
+            raise self._contradiction(f"'{config}'", "--length", asked)
 
     def _name_config(self, task: str, length: str | int | None, languages: str | None) -> str:
         """Return the configuration of a task, at the length that the file gives or --length."""

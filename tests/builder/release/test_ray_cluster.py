@@ -13,7 +13,8 @@ from ruler_common.errors import RulerError
 def test_the_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(
-        RulerError, match=r"^--pool ray needs packages that are not installed: pip install"
+        RulerError,
+        match=r"^--pool ray needs packages that are not installed \(extra `ray`\): pip install",
     ):
         connect(None)
 

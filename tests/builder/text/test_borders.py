@@ -146,6 +146,6 @@ except RulerError as error:
     sentence, error = done.stdout.splitlines()
     assert sentence.endswith(".")
     assert error == (
-        "The book of a custom language needs packages that are not installed: "
+        "The book of a custom language needs packages that are not installed (extra `languages`): "
         "pip install 'sentencex>=1.0.32'"
     )

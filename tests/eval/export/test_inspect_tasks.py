@@ -452,5 +452,8 @@ def test_a_log_without_the_package_that_reads_it_names_the_extra(logged, monkeyp
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     _, error, code = ruler_command("score", log.location)
     assert code == 2
-    assert "a log of Inspect, needs packages that are not installed: pip install" in error
+    assert (
+        "a log of Inspect, needs packages that are not installed (extra `inspect`): pip install"
+        in error
+    )
     assert "inspect-ai" in error

@@ -16,6 +16,7 @@ def test_missing_vllm_is_named_before_the_model_is_read(small, tmp_path, monkeyp
     monkeypatch.setenv("PATH", "")
     options = model_options("./nowhere", "vllm", dataset=small, out=tmp_path / "RUN")
     with pytest.raises(
-        RulerError, match=r"The vllm backend needs packages that are not installed: .*'vllm>="
+        RulerError,
+        match=r"The vllm backend needs packages that are not installed \(extra `vllm`\): .*'vllm>=",
     ):
         run(options)

@@ -211,6 +211,10 @@ def test_the_first_sentences_are_the_numbers_of_the_tables(page, pairs):
     low, high = over_all["interval"]
     lead = f"Right-70B leads: {over_all['difference']:.1f} points [{low:.1f}, {high:.1f}] above"
     assert sentences[0].startswith(f"{lead} Worse-8B in the mean")
+    for series, sentence in zip(page.series[:2], sentences[1:3], strict=True):
+        average = series.groups["all"]["average"]
+        score = f"{average['score']:.1f} [{', '.join(f'{x:.1f}' for x in average['interval'])}]"
+        assert sentence == f"{series.label} scores {score} on average over 13 tasks."
     worst = [text for text in sentences if "Worse-8B loses most against Right-70B in" in text]
     cells = pairs[0].comparison["configurations"].values()
     sure = [cell for cell in cells if cell["better"] and (cell["p_holm"] or 0) < 0.05]
