@@ -99,6 +99,8 @@ def read_answers(
         check_type(record, Record, records.path, "Name a new --out.")
         key = record["config"], record["index"]
         state = record["finish_reason"]
+        if record.get("sample"):  # the first sample of a row stands for it
+            continue
         if key in rows and (state not in UNANSWERED or state in keep):
             answers[key] = scorer.score(record, rows[key])
     return answers

@@ -20,7 +20,9 @@ rows are independent, and an answer does not depend on when it is asked for, nor
 before it (a gateway that stores and repeats answers makes A look less noisy than it is).
 
 "No difference" comes with an upper bound (95 %, Clopper-Pearson) of the share of rows in which the
-answers of A and B differ, noise included; if that is above MAX_SHARE, nothing is concluded.
+answers of A and B differ, noise included; if that is above MAX_SHARE, nothing is concluded. Rows
+without a whole answer on both sides (failed, too long, shortened) count as different in the bound:
+the rows that only one side can answer may be those in which they differ.
 
 A prompt that one deployment shortened and the other read whole needs no test: they are different.
 """
@@ -71,8 +73,14 @@ class Parting:
 class Tally:
     """How often the answers of two deployments differ."""
 
+    stored: bool = False
+    """Whether B's answers were stored earlier."""
+    sent: int = 0
+    """Rows that were sent to all of A, A and B."""
     rows: int = 0
-    """Rows that all of A, A and B answered."""
+    """Rows with a whole answer from all of them, which are compared."""
+    one_sided: int = 0
+    """Rows with whole answers from only one of A and B."""
     differ: int = 0
     """Rows in which A's first answer differs from B's."""
     noise: int = 0
@@ -105,8 +113,8 @@ class Tally:
 
     @property
     def left_out(self) -> int:
-        """Rows without a whole answer of each side; one that failed on both counts twice."""
-        return self.unfit + self.failed_a + self.failed_b
+        """Rows that cannot be compared."""
+        return self.sent - self.rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +126,8 @@ class Comparison:
     p: float
     """Of "both are the same deployment", over all looks; ALPHA is the limit."""
     bound: float
-    """The share of rows, 0 … 1, in which answers differ at most (95 %), noise included."""
+    """The share of rows, 0 … 1, in which answers differ at most (95 %), noise included; rows that
+    cannot be compared count as different."""
     complete: bool
 
 
@@ -150,8 +159,13 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
     shortened_a = [key for key in unfit if _shortened(sides, key) == (True, True, False)]
     shortened_b = [key for key in unfit if _shortened(sides, key) == (False, False, True)]
     reasons = [sides[side][key].why for key in shortened_a + shortened_b + unfit for side in FIRST]
+    answered_a = [sides[A][key].counts and sides[A_AGAIN][key].counts for key in rows]
+    answered_b = [sides[B][key].counts for key in rows]
     return Tally(
+        stored=stored,
+        sent=len(rows),
         rows=len(whole),
+        one_sided=sum(a != b for a, b in zip(answered_a, answered_b, strict=True)),
         differ=len(differing),
         noise=sum(answers[0] != answers[1] for answers in texts.values()),
         only_b=len(only_b),
@@ -222,15 +236,13 @@ def judge_tally(tally: Tally, complete: bool) -> Comparison:
     p = min(1.0, 1 / evidence_of_difference(tally.odd_b, tally.odd_a) / EARLY)
     if complete:
         p = min(p, exact_p(tally.odd_b, tally.odd_a) / LAST)
-    bound = upper_bound(tally.differ, tally.rows)
+    bound = upper_bound(tally.differ + tally.left_out, tally.sent)
     outcome: Outcome = "few"
     if p <= ALPHA or tally.shortened_a or tally.shortened_b:
         outcome = "different"
-    elif tally.left_out > tally.rows:
-        outcome = "few"
     elif bound <= MAX_SHARE:
         outcome = "same"
-    elif upper_bound(0, tally.rows) <= MAX_SHARE:
+    elif upper_bound(tally.left_out, tally.sent) <= MAX_SHARE:
         outcome = "noisy"
     return Comparison(outcome=outcome, tally=tally, p=p, bound=bound, complete=complete)
 
