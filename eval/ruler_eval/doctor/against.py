@@ -37,7 +37,7 @@ from ruler_eval.doctor.same_model import (
     rows_to_confirm,
     tally_rows,
 )
-from ruler_eval.doctor.words import template_sentence, verdict_json
+from ruler_eval.doctor.sentences import template_sentence, verdict_json
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import check_release
@@ -58,7 +58,7 @@ EXIT_CODES = {"different": 1, "same": 0, "noisy": 3, "few": 3}
 
 
 @dataclass
-class Compared:
+class DeploymentComparison:
     """The rows, the sides, and the answers so far."""
 
     plan: RowPlan
@@ -80,7 +80,7 @@ class Compared:
             if not self.stored:
                 self._send(FRESH, rows_to_confirm(self._answers(), wave), rng)
             sent += len(wave)
-            comparison = self.look(self.plan.keys[:sent], complete=number + 1 == len(waves))
+            comparison = self.judge_rows(self.plan.keys[:sent], complete=number + 1 == len(waves))
             on_wave(comparison, sent)
             if comparison.outcome == "different":
                 break
@@ -96,7 +96,7 @@ class Compared:
     def _answers(self) -> dict[str, Answers]:
         return {name: side.answers for name, side in self.sides.items()}
 
-    def look(self, keys: Sequence[Key], complete: bool) -> Comparison:
+    def judge_rows(self, keys: Sequence[Key], complete: bool) -> Comparison:
         """Judge the answers to these rows."""
         return judge_tally(tally_rows(self._answers(), keys, self.stored), complete)
 
@@ -136,26 +136,32 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             return {**result, "folder": str(folder.path)}
         check_rows_fit(engine, release, plan)
         notes: list[str] = []
-        other: RunOptions | Engine | None = None
+        deployment_b: RunOptions | Engine | None = None
         if stored is not None:
             _check_stored(stored, engine)
             notes = _missing_notes(stored, release, plan, options)
         else:
-            other = _other_options(options, engine)
+            deployment_b = _other_options(options, engine)
             if against != HF:
-                other = stack.enter_context(open_engine(other, release, salt=folder.salt))
-                notes = _check_other(engine, other, options)
-                check_rows_fit(other, release, plan, "the other server")
+                deployment_b = stack.enter_context(
+                    open_engine(deployment_b, release, salt=folder.salt)
+                )
+                notes = _check_other(engine, deployment_b, options)
+                check_rows_fit(deployment_b, release, plan, "the other server")
         for line in [*_plan_lines(options, plan, stored), *notes]:
             say(line)
         names = [*FIRST, *(() if stored else FRESH)]
-        sides = stack.enter_context(_sides(names, engine, other, release, plan, folder, options))
+        sides = stack.enter_context(
+            _sides(names, engine, deployment_b, release, plan, folder, options)
+        )
         if stored is not None:
             stored_answers = read_answers(stored, Scorer(release), plan.rows, keep=UNANSWERED)
             sides[B] = StoredAnswers(stored_answers)
         folder.write()
-        compared = Compared(plan, sides, options.load, folder.salt, stored is not None)
-        comparison = compared.run(
+        in_progress = DeploymentComparison(
+            plan, sides, options.load, folder.salt, stored is not None
+        )
+        comparison = in_progress.run(
             lambda comparison, rows: say(_progress(comparison, rows, len(plan.keys)))
         )
     result = _json(comparison, options, notes)
@@ -254,8 +260,8 @@ def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowP
             f"'{folder}' has no answers to the rows that were chosen: leave --configs and "
             "--lengths out, or store them with --save."
         )
-    used = dict.fromkeys(config for config, _ in keys)
-    return replace(plan, keys=tuple(keys), configs=tuple(used))
+    with_records = dict.fromkeys(config for config, _ in keys)
+    return replace(plan, keys=tuple(keys), configs=tuple(with_records))
 
 
 def _check_stored(folder: Path, engine: Engine) -> None:
@@ -312,7 +318,7 @@ def _missing_notes(
 def _sides(
     names: list[str],
     engine: Engine,
-    other: RunOptions | Engine | None,
+    deployment_b: RunOptions | Engine | None,
     release: Release,
     plan: RowPlan,
     folder: Folder,
@@ -322,7 +328,7 @@ def _sides(
     scorer, sides = Scorer(release), dict[str, Side]()
     with ExitStack() as stack:
         for name in names:
-            deployment = other if name in (B, B_AGAIN) else engine
+            deployment = deployment_b if name in (B, B_AGAIN) else engine
             if deployment is None:  # stored answers
                 continue
             run = deployment if isinstance(deployment, RunOptions) else deployment.run
@@ -367,19 +373,19 @@ def _by_config(keys: tuple[Key, ...]) -> dict[str, list[int]]:
 def _plan_lines(options: DoctorOptions, plan: RowPlan, stored: Path | None) -> list[str]:
     """Return rows, requests, tokens and price as sentences."""
     prompts, outputs = plan.tokens(plan.keys)
-    times = 1 if options.save else 2 if stored else 3
-    what = "to store" if options.save else "each twice to the server"
+    requests_per_row = 1 if options.save else 2 if stored else 3
+    destination = "to store" if options.save else "each twice to the server"
     if not options.save and not stored:
-        what += " and once to the other"
+        destination += " and once to the other"
     lines = [
-        f"To do, at most: {number_of(times * len(plan.keys), 'request')} for "
-        f"{rows_in_words(plan)}, {what}, {times * prompts:,} prompt tokens, up to "
-        f"{times * outputs:,} tokens of answers."
+        f"To do, at most: {number_of(requests_per_row * len(plan.keys), 'request')} for "
+        f"{rows_in_words(plan)}, {destination}, {requests_per_row * prompts:,} prompt tokens, "
+        f"up to {requests_per_row * outputs:,} tokens of answers."
     ]
     if not options.save and not stored:
         lines[0] += " Rows whose answers differ are sent three times more."
     if (price := options.engine.get("price")) is not None:
-        lines.append(cost_line(times * prompts, times * outputs, price))
+        lines.append(cost_line(requests_per_row * prompts, requests_per_row * outputs, price))
     return lines
 
 

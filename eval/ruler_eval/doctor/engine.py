@@ -185,12 +185,12 @@ def check_rows_fit(
     for config, index in first.items():
         (row,) = release.some_rows(config, COLUMNS, [index])
         prompt = engine.prompter(config, row)
-        tokens, how = engine.backend.count(prompt), "tokens"
+        tokens, unit = engine.backend.count(prompt), "tokens"
         if tokens is None:
-            tokens, how = prompt.row_tokens, "tokens as the release counts them, an estimate"
+            tokens, unit = prompt.row_tokens, "tokens as the release counts them, an estimate"
         if tokens + prompt.max_tokens > engine.window:
             raise RulerError(
-                f"The rows of {config} do not fit: row {index} has {tokens:,} {how}, and "
+                f"The rows of {config} do not fit: row {index} has {tokens:,} {unit}, and "
                 f"{prompt.max_tokens:,} more for the answer; {server}'s context length is "
                 f"{engine.window:,}. Choose shorter rows (--lengths, --configs), give the server a "
                 "longer context or, if that length is wrong, --max-model-len."

@@ -45,14 +45,14 @@ ALPHA = 0.025
 """The maximum probability that equal deployments are called different."""
 EARLY, LAST = 0.2, 0.8
 """The shares of ALPHA for looks before the last row, and for the exact test after it."""
-ODD = 1 / 3
+ODD_SHARE = 1 / 3
 """The probability that the odd one of three exchangeable answers is B's."""
 CONFIDENCE = 0.95
 MAX_SHARE = 0.1
 """The largest upper bound with which "no difference" is worth saying."""
-SHOWN = 3
+MAX_EXCERPTS = 3
 """Differing rows that are shown."""
-SHOWN_CHARACTERS = 60
+EXCERPT_CHARACTERS = 60
 Outcome = Literal["different", "same", "noisy", "few"]
 
 
@@ -158,7 +158,9 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
     unfit = [key for key in rows if not all(sides[side][key].fits for side in FIRST)]
     shortened_a = [key for key in unfit if _shortened(sides, key) == (True, True, False)]
     shortened_b = [key for key in unfit if _shortened(sides, key) == (False, False, True)]
-    reasons = [sides[side][key].why for key in shortened_a + shortened_b + unfit for side in FIRST]
+    reasons = [
+        sides[side][key].unfit_reason for key in shortened_a + shortened_b + unfit for side in FIRST
+    ]
     answered_a = [sides[A][key].counts and sides[A_AGAIN][key].counts for key in rows]
     answered_b = [sides[B][key].counts for key in rows]
     return Tally(
@@ -182,7 +184,9 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
         tokens=unequal[0] if unequal else None,
         score_a=_mean(sides[A], whole),
         score_b=_mean(sides[B], whole),
-        partings=tuple(_parting(key, texts[key][0], texts[key][2]) for key in only_b[:SHOWN]),
+        partings=tuple(
+            _parting(key, texts[key][0], texts[key][2]) for key in only_b[:MAX_EXCERPTS]
+        ),
     )
 
 
@@ -216,8 +220,8 @@ def _parting(key: Key, a: str, b: str) -> Parting:
     at = 0
     while at < min(len(a), len(b)) and a[at] == b[at]:
         at += 1
-    start = max(0, at - SHOWN_CHARACTERS // 3)
-    end = start + SHOWN_CHARACTERS
+    start = max(0, at - EXCERPT_CHARACTERS // 3)
+    end = start + EXCERPT_CHARACTERS
     return Parting(config=key[0], index=key[1], at=at, a=a[start:end], b=b[start:end])
 
 
@@ -251,11 +255,11 @@ def evidence_of_difference(odd_b: int, odd_a: int) -> float:
     """Return the mixture of likelihood ratios against "B is the odd one as often as by chance"."""
     from scipy.special import betainc, betaln
 
-    log_ratio = odd_b * np.log(1 / ODD) + odd_a * np.log(1 / (1 - ODD))
-    above = 1 - betainc(odd_b + 1, odd_a + 1, ODD)
+    log_ratio = odd_b * np.log(1 / ODD_SHARE) + odd_a * np.log(1 / (1 - ODD_SHARE))
+    above = 1 - betainc(odd_b + 1, odd_a + 1, ODD_SHARE)
     spread = 0.0
     if above > 0:
-        log_spread = log_ratio + betaln(odd_b + 1, odd_a + 1) + np.log(above / (1 - ODD))
+        log_spread = log_ratio + betaln(odd_b + 1, odd_a + 1) + np.log(above / (1 - ODD_SHARE))
         spread = float(np.exp(min(log_spread, 600.0)))
     certain = 0.0 if odd_a else float(np.exp(min(log_ratio, 600.0)))
     return (certain + spread) / 2
@@ -265,7 +269,7 @@ def exact_p(odd_b: int, odd_a: int) -> float:
     """Return the probability of `odd_b` or more of these rows by chance."""
     from scipy.stats import binom
 
-    return float(binom.sf(odd_b - 1, odd_b + odd_a, ODD)) if odd_b else 1.0
+    return float(binom.sf(odd_b - 1, odd_b + odd_a, ODD_SHARE)) if odd_b else 1.0
 
 
 def upper_bound(count: int, rows: int) -> float:

@@ -97,9 +97,12 @@ def test_rows_that_fail_or_read_other_prompts_are_counted():
     ("missing", "without"),
     [
         (Answer(score=0.0, failure="HTTP 500"), ("b",)),
-        (Answer(score=0.0, fits=False, why="too long"), ("b",)),
-        (Answer(score=0.0, fits=False, why="too long"), ("a", "a_again", "b")),
-        (Answer(score=0.0, fits=False, why="shortened", shortened=True), ("a", "a_again", "b")),
+        (Answer(score=0.0, fits=False, unfit_reason="too long"), ("b",)),
+        (Answer(score=0.0, fits=False, unfit_reason="too long"), ("a", "a_again", "b")),
+        (
+            Answer(score=0.0, fits=False, unfit_reason="shortened", shortened=True),
+            ("a", "a_again", "b"),
+        ),
     ],
 )
 @pytest.mark.parametrize(("rows", "lost"), [(300, 160), (300, 60), (60, 15), (600, 70)])
