@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from ruler_common.text import run_script
-from ruler_eval.doctor.against import Compared
+from ruler_eval.doctor.against import DeploymentComparison
 from ruler_eval.doctor.answers import Answer, Key
 from ruler_eval.doctor.plan import RowPlan
 from ruler_eval.doctor.same_model import A_AGAIN, FIRST, FRESH, A, B, judge_tally, tally_rows
@@ -72,7 +72,7 @@ def simulate(seed: int, noise: float, difference: float, stored: bool) -> tuple[
     names = FIRST if stored else (*FIRST, *FRESH)
     sides = {name: SimulatedSide(rng, rows, name.startswith("b")) for name in names}
     plan = RowPlan(configs=("cwe_4k",), keys=tuple(keys), reserve={}, rows={}, facts={})
-    comparison = Compared(plan, sides, LOAD, str(seed), stored).run()
+    comparison = DeploymentComparison(plan, sides, LOAD, str(seed), stored).run()
     return comparison.outcome, comparison.tally.rows
 
 

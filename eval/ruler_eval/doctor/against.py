@@ -37,7 +37,7 @@ from ruler_eval.doctor.same_model import (
     rows_to_confirm,
     tally_rows,
 )
-from ruler_eval.doctor.words import template_sentence, verdict_json
+from ruler_eval.doctor.sentences import template_sentence, verdict_json
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import check_release
@@ -46,7 +46,7 @@ from ruler_eval.run.records import UNANSWERED, Records
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.server import Server
 
-COMPARED_SETTINGS = ("mode", "direct", "system", "thinking", "repeats")
+COMPARED_SETTINGS = ("mode", "direct", "system", "thinking")
 """Settings that have to be equal in stored answers."""
 HEADS = {
     "different": "Different deployment.",
@@ -58,7 +58,7 @@ EXIT_CODES = {"different": 1, "same": 0, "noisy": 3, "few": 3}
 
 
 @dataclass
-class Compared:
+class DeploymentComparison:
     """The rows, the sides, and the answers so far."""
 
     plan: RowPlan
@@ -80,7 +80,7 @@ class Compared:
             if not self.stored:
                 self._send(FRESH, rows_to_confirm(self._answers(), wave), rng)
             sent += len(wave)
-            comparison = self.look(self.plan.keys[:sent], complete=number + 1 == len(waves))
+            comparison = self.judge_rows(self.plan.keys[:sent], complete=number + 1 == len(waves))
             on_wave(comparison, sent)
             if comparison.outcome == "different":
                 break
@@ -96,7 +96,7 @@ class Compared:
     def _answers(self) -> dict[str, Answers]:
         return {name: side.answers for name, side in self.sides.items()}
 
-    def look(self, keys: Sequence[Key], complete: bool) -> Comparison:
+    def judge_rows(self, keys: Sequence[Key], complete: bool) -> Comparison:
         """Judge the answers to these rows."""
         return judge_tally(tally_rows(self._answers(), keys, self.stored), complete)
 
@@ -136,25 +136,32 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             return {**result, "folder": str(folder.path)}
         check_rows_fit(engine, release, plan)
         notes: list[str] = []
-        other: RunOptions | Engine | None = None
+        deployment_b: RunOptions | Engine | None = None
         if stored is not None:
-            _check_stored(stored, engine, release)
-            notes = _unanswered_notes(stored, release, plan)
+            _check_stored(stored, engine)
+            notes = _missing_notes(stored, release, plan, options)
         else:
-            other = _other_options(options, engine)
+            deployment_b = _other_options(options, engine)
             if against != HF:
-                other = stack.enter_context(open_engine(other, release, salt=folder.salt))
-                notes = _check_other(engine, other, options)
-                check_rows_fit(other, release, plan, "the other server")
+                deployment_b = stack.enter_context(
+                    open_engine(deployment_b, release, salt=folder.salt)
+                )
+                notes = _check_other(engine, deployment_b, options)
+                check_rows_fit(deployment_b, release, plan, "the other server")
         for line in [*_plan_lines(options, plan, stored), *notes]:
             say(line)
         names = [*FIRST, *(() if stored else FRESH)]
-        sides = stack.enter_context(_sides(names, engine, other, release, plan, folder, options))
+        sides = stack.enter_context(
+            _sides(names, engine, deployment_b, release, plan, folder, options)
+        )
         if stored is not None:
-            sides[B] = StoredAnswers(read_answers(stored, Scorer(release), plan.rows))
+            stored_answers = read_answers(stored, Scorer(release), plan.rows, keep=UNANSWERED)
+            sides[B] = StoredAnswers(stored_answers)
         folder.write()
-        compared = Compared(plan, sides, options.load, folder.salt, stored is not None)
-        comparison = compared.run(
+        in_progress = DeploymentComparison(
+            plan, sides, options.load, folder.salt, stored is not None
+        )
+        comparison = in_progress.run(
             lambda comparison, rows: say(_progress(comparison, rows, len(plan.keys)))
         )
     result = _json(comparison, options, notes)
@@ -233,7 +240,10 @@ def _check_other(engine: Engine, other: Engine, options: DoctorOptions) -> list[
 
 
 def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowPlan:
-    """Return the plan of the rows that have stored answers. Raises RulerError."""
+    """Return the plan of the rows that have a stored record, answered or not. Raises RulerError.
+
+    Rows that failed there are sent too: what the other side answers to them is the evidence.
+    """
     records = Records(folder)
     if not records.settings():
         raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.")
@@ -243,21 +253,22 @@ def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowP
         raise RulerError(f"'{folder}' has no answers to rows of '{options.dataset}'.")
     named = replace(options, configs=options.configs or tuple(configs), rows=1 << 30)
     plan = make_plan(named, release, None)
-    answers = read_answers(folder, Scorer(release), plan.rows)
+    answers = read_answers(folder, Scorer(release), plan.rows, keep=UNANSWERED)
     keys = [key for key in plan.keys if key in answers][: options.row_count]
     if not keys:
         raise RulerError(
             f"'{folder}' has no answers to the rows that were chosen: leave --configs and "
             "--lengths out, or store them with --save."
         )
-    used = dict.fromkeys(config for config, _ in keys)
-    return replace(plan, keys=tuple(keys), configs=tuple(used))
+    with_records = dict.fromkeys(config for config, _ in keys)
+    return replace(plan, keys=tuple(keys), configs=tuple(with_records))
 
 
-def _check_stored(folder: Path, engine: Engine, release: Release) -> None:
+def _check_stored(folder: Path, engine: Engine) -> None:
     """Raise RulerError if answers were stored with other prompts or with sampling."""
     settings = Records(folder).settings()
-    if settings.get("sampling", {}).get("temperature") != 0:
+    sampling = settings.get("sampling", {})
+    if sampling.get("temperature") != 0:
         raise RulerError(
             f"'{folder}' was not run with temperature 0, and answers are compared word for word: "
             "name a greedy run, or store one with --save."
@@ -268,7 +279,6 @@ def _check_stored(folder: Path, engine: Engine, release: Release) -> None:
         "direct": run.direct,
         "system": run.system,
         "thinking": run.reasoning.settings(),
-        "repeats": settings.get("repeats", 1),
     }
     for name in COMPARED_SETTINGS:
         stored = settings.get(name, own[name])
@@ -277,17 +287,30 @@ def _check_stored(folder: Path, engine: Engine, release: Release) -> None:
                 f"'{folder}' was run with {name} = {stored!r}, and this comparison has "
                 f"{own[name]!r}: use the same --{name}."
             )
+    penalty = sampling.get("presence_penalty", 0), run.presence_penalty or 0
+    if penalty[0] != penalty[1]:
+        raise RulerError(
+            f"'{folder}' was run with presence_penalty = {penalty[0]}, and this comparison has "
+            f"{penalty[1]}: use the same --presence-penalty."
+        )
+    fields = settings.get("arguments", {}), dict(run.engine_args)
+    if settings.get("backend") == run.backend == "openai" and fields[0] != fields[1]:
+        raise RulerError(
+            f"The requests of '{folder}' had the fields {fields[0]}, and those of this comparison "
+            f"have {fields[1]}: use the same --engine-arg."
+        )
 
 
-def _unanswered_notes(folder: Path, release: Release, plan: RowPlan) -> list[str]:
-    """Return how many stored rows cannot be compared, and why the first cannot."""
-    answers = read_answers(folder, Scorer(release), plan.rows, keep=UNANSWERED).values()
-    reasons = [answer.failure or answer.why for answer in answers if not answer.counts]
-    if not reasons:
+def _missing_notes(
+    folder: Path, release: Release, plan: RowPlan, options: DoctorOptions
+) -> list[str]:
+    """Return how many rows that could have been compared have no stored record."""
+    rows = sum(release.manifest["files"][release.configs[name]]["rows"] for name in plan.configs)
+    if len(plan.keys) >= min(rows, options.row_count):
         return []
     return [
-        f"Rows in '{folder}' that failed or did not fit, which are not compared: "
-        f"{len(reasons):,}; the first: {reasons[0]}."
+        f"'{folder}' has no record of {rows - len(plan.keys):,} of the {rows:,} rows of its "
+        "configurations; these are not compared."
     ]
 
 
@@ -295,7 +318,7 @@ def _unanswered_notes(folder: Path, release: Release, plan: RowPlan) -> list[str
 def _sides(
     names: list[str],
     engine: Engine,
-    other: RunOptions | Engine | None,
+    deployment_b: RunOptions | Engine | None,
     release: Release,
     plan: RowPlan,
     folder: Folder,
@@ -305,7 +328,7 @@ def _sides(
     scorer, sides = Scorer(release), dict[str, Side]()
     with ExitStack() as stack:
         for name in names:
-            deployment = other if name in (B, B_AGAIN) else engine
+            deployment = deployment_b if name in (B, B_AGAIN) else engine
             if deployment is None:  # stored answers
                 continue
             run = deployment if isinstance(deployment, RunOptions) else deployment.run
@@ -350,19 +373,19 @@ def _by_config(keys: tuple[Key, ...]) -> dict[str, list[int]]:
 def _plan_lines(options: DoctorOptions, plan: RowPlan, stored: Path | None) -> list[str]:
     """Return rows, requests, tokens and price as sentences."""
     prompts, outputs = plan.tokens(plan.keys)
-    times = 1 if options.save else 2 if stored else 3
-    what = "to store" if options.save else "each twice to the server"
+    requests_per_row = 1 if options.save else 2 if stored else 3
+    destination = "to store" if options.save else "each twice to the server"
     if not options.save and not stored:
-        what += " and once to the other"
+        destination += " and once to the other"
     lines = [
-        f"To do, at most: {number_of(times * len(plan.keys), 'request')} for "
-        f"{rows_in_words(plan)}, {what}, {times * prompts:,} prompt tokens, up to "
-        f"{times * outputs:,} tokens of answers."
+        f"To do, at most: {number_of(requests_per_row * len(plan.keys), 'request')} for "
+        f"{rows_in_words(plan)}, {destination}, {requests_per_row * prompts:,} prompt tokens, "
+        f"up to {requests_per_row * outputs:,} tokens of answers."
     ]
     if not options.save and not stored:
         lines[0] += " Rows whose answers differ are sent three times more."
     if (price := options.engine.get("price")) is not None:
-        lines.append(cost_line(times * prompts, times * outputs, price))
+        lines.append(cost_line(requests_per_row * prompts, requests_per_row * outputs, price))
     return lines
 
 
@@ -375,39 +398,8 @@ def _progress(comparison: Comparison, rows: int, planned: int) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the conclusion of a comparison."""
-    tally, bound = comparison.tally, 100 * comparison.bound
-    rows = number_of(tally.rows, "row")
-    share = 100 * tally.only_b / tally.rows if tally.rows else 0.0
-    noise = f"the server's own repeats differ in {tally.noise}"
-    if tally.shortened_a or tally.shortened_b:
-        text = (
-            f"{_shortened_sentence(tally)} In the {rows} that both read whole, {tally.only_b} "
-            f"answers differ where the server repeats its own; {noise}."
-        )
-    elif comparison.outcome == "different":
-        confirmed = number_of(tally.odd_b, "row")
-        text = (
-            f"The answers differ in {tally.only_b} of {rows} ({share:.1f} %) where the server "
-            f"repeats its own; {noise} (p = {comparison.p:.2g}, {confirmed} confirmed). Different "
-            f"is not worse: over rows like these the score can drop by {bound:.0f} points at most "
-            "(95 %). Whether it does: ruler decide."
-        )
-    elif comparison.outcome == "same":
-        text = (
-            f"No difference seen in {rows}: at most {bound:.1f} % of answers differ (95 %); "
-            f"{noise}."
-        )
-    elif comparison.outcome == "noisy":
-        text = (
-            f"The answers differ in {tally.differ} of {rows}, and {noise}: at most {bound:.0f} % "
-            f"differ (95 %), which is more than {100 * MAX_SHARE:.0f} %. Send one request at a "
-            "time (--load 2), or turn off what makes answers vary, and compare again."
-        )
-    elif tally.left_out > tally.rows:
-        text = f"Only {rows} could be compared, of which {tally.only_b} differ; {noise}."
-    else:
-        text = f"{rows} are too few: at most {bound:.0f} % of answers differ (95 %). Use more rows."
+    """Return the conclusion of a comparison, and what could not be compared."""
+    tally, text = comparison.tally, _conclusion(comparison)
     if tally.unfit:
         verb = "is" if tally.unfit == 1 else "are"
         text += (
@@ -415,9 +407,13 @@ def headline(comparison: Comparison) -> str:
             f"first: {tally.unfit_reason}."
         )
     if tally.failed_a or tally.failed_b:
+        other, remedy = "on the other", "the same command sends them again"
+        if tally.stored:
+            other = "in the stored answers"
+            remedy = "answer the stored ones with --retry-failed, and repeat this command"
         text += (
-            f" {number_of(tally.failed_a, 'row')} failed on the server and {tally.failed_b} on the "
-            f"other ({tally.failure}); the same command sends them again."
+            f" {number_of(tally.failed_a, 'row')} failed on the server and {tally.failed_b} "
+            f"{other} ({tally.failure}); {remedy}."
         )
     if tally.tokens is not None:
         read_a, read_b = tally.tokens
@@ -428,15 +424,78 @@ def headline(comparison: Comparison) -> str:
     return text
 
 
+def _conclusion(comparison: Comparison) -> str:
+    """Return what follows from the rows; those that cannot be compared come first."""
+    tally, bound = comparison.tally, 100 * comparison.bound
+    rows = number_of(tally.rows, "row")
+    share = 100 * tally.only_b / tally.rows if tally.rows else 0.0
+    noise = f"the server's own repeats differ in {tally.noise}"
+    if tally.shortened_a or tally.shortened_b:
+        return (
+            f"{_shortened_sentence(tally)} In the {rows} that both read whole, {tally.only_b} "
+            f"answers differ where the server repeats its own; {noise}."
+        )
+    if comparison.outcome == "different":
+        confirmed = number_of(tally.odd_b, "row")
+        return (
+            f"The answers differ in {tally.only_b} of {rows} ({share:.1f} %) where the server "
+            f"repeats its own; {noise} (p = {comparison.p:.2g}, {confirmed} confirmed). Different "
+            f"is not worse: over rows like these the score can drop by {bound:.0f} points at most "
+            "(95 %). Whether it does: ruler decide."
+        )
+    if comparison.outcome == "same" and tally.left_out:
+        return (
+            f"{_left_out(tally)} cannot be compared and count as different "
+            f"({_one_sided(tally)}). No difference seen in the {tally.rows:,} others: at most "
+            f"{bound:.1f} % of answers differ (95 %); {noise}."
+        )
+    if comparison.outcome == "same":
+        return (
+            f"No difference seen in {rows}: at most {bound:.1f} % of answers differ (95 %); "
+            f"{noise}."
+        )
+    if comparison.outcome == "noisy":
+        return (
+            f"The answers differ in {tally.differ} of {rows}, and {noise}: at most {bound:.0f} % "
+            f"differ (95 %), which is more than {100 * MAX_SHARE:.0f} %. Send one request at a "
+            "time (--load 2), or turn off what makes answers vary, and compare again."
+        )
+    if tally.left_out:
+        return (
+            f"{_left_out(tally)} cannot be compared: {_one_sided(tally)}. In the {tally.rows:,} "
+            f"others {tally.differ} answers differ, which says nothing about those: at most "
+            f"{bound:.0f} % of all differ (95 %); {noise}."
+        )
+    return f"{rows} are too few: at most {bound:.0f} % of answers differ (95 %). Use more rows."
+
+
+def _left_out(tally: Tally) -> str:
+    return f"{tally.left_out:,} of {number_of(tally.sent, 'row')}"
+
+
+def _one_sided(tally: Tally) -> str:
+    """Return how many rows only one side answered, which may be those that differ."""
+    if not tally.one_sided:
+        return "neither side has an answer to them"
+    verb = "has" if tally.one_sided == 1 else "have"
+    return f"{number_of(tally.one_sided, 'row')} {verb} an answer on one side only"
+
+
 def _shortened_sentence(tally: Tally) -> str:
-    """Return which of two deployments shortens prompts that the other reads whole."""
-    shortened = [("The server", "the other", tally.shortened_a)]
-    shortened.append(("The other server", "the first", tally.shortened_b))
-    parts = [
-        f"{one} shortened {number_of(rows, 'prompt')} that {other} read whole."
-        for one, other, rows in shortened
-        if rows
-    ]
+    """Return which of two deployments shortened prompts that the other read whole."""
+    parts = []
+    if tally.shortened_a:
+        other = "were read whole for the stored answers" if tally.stored else "the other read whole"
+        shortened = number_of(tally.shortened_a, "prompt")
+        parts.append(f"The server shortened {shortened} that {other}.")
+    if tally.shortened_b and tally.stored:
+        rows = number_of(tally.shortened_b, "row")
+        parts.append(
+            f"The stored answers come from shortened prompts in {rows} that the server read whole."
+        )
+    elif tally.shortened_b:
+        shortened = number_of(tally.shortened_b, "prompt")
+        parts.append(f"The other server shortened {shortened} that the first read whole.")
     return f"{' '.join(parts)} Give both the same context length, and compare again."
 
 
@@ -465,6 +524,7 @@ def _json(comparison: Comparison, options: DoctorOptions, notes: list[str]) -> d
                 "state": state,
                 "sentence": headline(comparison),
                 "rows": tally.rows,
+                "left_out": tally.left_out,
                 "differ": tally.differ,
                 "only_b": tally.only_b,
                 "noise": tally.noise,

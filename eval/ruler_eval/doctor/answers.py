@@ -39,7 +39,7 @@ class Answer:
     """The error, if the request failed."""
     fits: bool = True
     """False if the prompt was too long to be sent, or the server shortened prompt or answer."""
-    why: str = ""
+    unfit_reason: str = ""
     """Why it does not fit."""
     shortened: bool = False
     """Whether the token counts show that the server shortened the prompt."""
@@ -79,7 +79,7 @@ class Scorer:
             text="\n".join([record["thinking"] or "", record["prediction"]]).strip(),
             failure=(error or "the request failed") if failed else "",
             fits=fits,
-            why="" if fits else error,
+            unfit_reason="" if fits else error,
             shortened=record.get("failure") == "truncated",
             prompt_tokens=usage["prompt_tokens"] if usage else None,
             cached_tokens=usage["cached_tokens"] if usage else None,
@@ -99,6 +99,8 @@ def read_answers(
         check_type(record, Record, records.path, "Name a new --out.")
         key = record["config"], record["index"]
         state = record["finish_reason"]
+        if record.get("sample"):  # the first sample of a row stands for it
+            continue
         if key in rows and (state not in UNANSWERED or state in keep):
             answers[key] = scorer.score(record, rows[key])
     return answers

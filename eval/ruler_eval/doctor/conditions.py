@@ -21,7 +21,7 @@ COLD, CACHED, AGAIN = "cold", "cached", "again"
 hit the prefix cache."""
 LOADED, PLAIN, LATE = "loaded", "plain", "late"
 """Under load; as text, or with the server's template; and sent cold again, at the end."""
-WORDS = {
+SIDE_PHRASES = {
     COLD: "cold",
     CACHED: "from the prefix cache",
     AGAIN: "sent again",
@@ -42,8 +42,8 @@ class Condition:
     """The reference side."""
     b: str
     """The suspected side."""
-    words: str = ""
-    """How a sentence refers to B, if not by WORDS."""
+    b_phrase: str = ""
+    """How a sentence refers to B, if not by SIDE_PHRASES."""
     if_worse: str
     """What is wrong if B's answers are worse than A's."""
     remedy: str
@@ -52,9 +52,9 @@ class Condition:
     """Reports of this fault in real engines."""
 
     @property
-    def words_of_b(self) -> str:
+    def phrase_of_b(self) -> str:
         """How a sentence refers to B."""
-        return self.words or WORDS[self.b]
+        return self.b_phrase or SIDE_PHRASES[self.b]
 
     def remedy_on(self, provider: Provider | None) -> str:
         """Return what to change on a server of this kind."""
@@ -105,7 +105,7 @@ _CONDITIONS = (
         name="text",
         title="Token ids against text",
         b=PLAIN,
-        words="as text",
+        b_phrase="as text",
         if_worse="Answers get worse if the prompt is sent as text",
         remedy="compare the tokens of the server's /tokenize with your tokenizer's: the server "
         "has another tokenizer, or adds special tokens",
@@ -115,7 +115,7 @@ _CONDITIONS = (
         name="template",
         title="Template rendered by ruler against by the server",
         b=PLAIN,
-        words="with the server's template",
+        b_phrase="with the server's template",
         if_worse="Answers get worse with the server's chat template",
         remedy="give the server the model's own chat template",
         cases=(

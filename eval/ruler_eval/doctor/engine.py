@@ -27,7 +27,7 @@ from ruler_eval.run.plan import PROMPT_COLUMNS
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.providers import Provider
 from ruler_eval.run.server import Server
-from ruler_eval.run.start_backend import start_backend
+from ruler_eval.run.start_backend import choose_mode, make_prompter, start_backend
 
 PROBE_ROW: PartialRow = {
     "index": 0,
@@ -97,11 +97,11 @@ def open_engine(
         run = options
         if options.backend == "vllm":
             run = _reach_launched(options, backend)
-        mode = options.mode or ("chat" if options.reasoning.on else backend.default_mode())
+        mode = choose_mode(options, backend)
         run = replace(run, mode=mode)
         prompter, lost_text = None, ""
         try:
-            prompter = _prompter(options, mode, backend)
+            prompter = make_prompter(options, mode, backend)
             backend.check_mode(mode, prompter.template_arguments)
         except LostText as error:
             if backend.tokenizer is not None:  # a template on this machine
@@ -140,18 +140,6 @@ def _reach_launched(options: RunOptions, backend: Backend) -> RunOptions:
     )
 
 
-def _prompter(options: RunOptions, mode: str, backend: Backend) -> Prompter:
-    return Prompter(
-        mode,
-        backend.tokenizer,
-        options.direct,
-        options.reasoning,
-        counts_tokens=backend.needs_token_ids,
-        system=options.system,
-        server_template=backend.server_template,
-    )
-
-
 def _check_template(run: RunOptions, mode: str) -> tuple[str, str]:
     """Return what the server's template does to a text, and why it cannot be tested, or ""."""
     try:
@@ -159,7 +147,7 @@ def _check_template(run: RunOptions, mode: str) -> tuple[str, str]:
     except RulerError as error:
         return "", str(error).rstrip(".")
     try:
-        prompter = _prompter(run, mode, server)
+        prompter = make_prompter(run, mode, server)
         server.check_mode(mode, prompter.template_arguments)
     except LostText as error:
         return str(error), ""
@@ -197,12 +185,12 @@ def check_rows_fit(
     for config, index in first.items():
         (row,) = release.some_rows(config, PROMPT_COLUMNS, [index])
         prompt = engine.prompter(config, row)
-        tokens, how = engine.backend.count(prompt), "tokens"
+        tokens, unit = engine.backend.count(prompt), "tokens"
         if tokens is None:
-            tokens, how = prompt.row_tokens, "tokens as the release counts them, an estimate"
+            tokens, unit = prompt.row_tokens, "tokens as the release counts them, an estimate"
         if tokens + prompt.max_tokens > engine.window:
             raise RulerError(
-                f"The rows of {config} do not fit: row {index} has {tokens:,} {how}, and "
+                f"The rows of {config} do not fit: row {index} has {tokens:,} {unit}, and "
                 f"{prompt.max_tokens:,} more for the answer; {server}'s context length is "
                 f"{engine.window:,}. Choose shorter rows (--lengths, --configs), give the server a "
                 "longer context or, if that length is wrong, --max-model-len."

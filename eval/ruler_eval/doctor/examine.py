@@ -44,7 +44,7 @@ from ruler_eval.doctor.judge import (
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.paired_test import smallest_loss
 from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
-from ruler_eval.doctor.words import progress_line, verdict_json
+from ruler_eval.doctor.sentences import progress_line, verdict_json
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.runner import OpenRun
 
@@ -81,20 +81,20 @@ class Examination:
         for number, wave in enumerate(waves):
             self._send_wave(number, wave)
             sent += len(wave)
-            verdict = self.look(sent, complete=False)
+            verdict = self.judge_rows(sent, complete=False)
             on_wave(verdict, sent)
             if verdict.outcome == "engine":
                 rows_when_decided = rows_when_decided or sent
                 if may_stop(verdict, rows_when_decided):
                     break
         self._send_late(verdict, waves[0])
-        verdict = self.look(sent, complete=sent == len(self.plan.keys))
+        verdict = self.judge_rows(sent, complete=sent == len(self.plan.keys))
         if verdict.outcome == "unknown" and (suspects := follow_up(verdict)):
             self._send_fresh(suspects, waves)
-            verdict = self.look(sent, complete=True)
+            verdict = self.judge_rows(sent, complete=True)
         return verdict
 
-    def look(self, rows: int, complete: bool) -> Verdict:
+    def judge_rows(self, rows: int, complete: bool) -> Verdict:
         """Judge the answers to the first `rows` rows."""
         return judge(
             Evidence(
@@ -132,7 +132,7 @@ class Examination:
 
         Raises RulerError if the first MAX_FAILURES rows all failed.
         """
-        before = self.cached_tokens()
+        hits_before = self.cached_tokens()
         cold = self.sides[COLD].answers
         for key in keys:
             self.sides[COLD].answer([key])
@@ -145,9 +145,9 @@ class Examination:
             if cached and key in cold and cold[key].counts:
                 self.sides[CACHED].answer([key])
                 self.sides[AGAIN].answer([key])
-        after = self.cached_tokens()
-        if before is not None and after is not None:
-            self.cache_hits = (self.cache_hits or 0.0) + after - before
+        hits_after = self.cached_tokens()
+        if hits_before is not None and hits_after is not None:
+            self.cache_hits = (self.cache_hits or 0.0) + hits_after - hits_before
 
     def _send_fresh(
         self, suspects: Mapping[str, Sequence[str]], waves: Sequence[Sequence[Key]]

@@ -7,7 +7,7 @@ The answers of two sides are paired by row. A row counts for A or for B if one o
 better score (paired_test.py has the test); a row whose request failed counts for neither. Nothing
 is called sound while a condition, over all rows or in one configuration, is suspect: its unadjusted
 one-sided p is at most SUSPECT. Suspect conditions are tested again on fresh rows of the
-configurations that lost most, and those rows alone decide. words.py has the sentences.
+configurations that lost most, and those rows alone decide. sentences.py writes them out.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
         return replace(finding, reason=reason)
     # a row that fits on one side only did not fit because of how it was sent
     failures = [
-        (first.failure or second.failure or first.why or second.why)
+        (first.failure or second.failure or first.unfit_reason or second.unfit_reason)
         for _, first, second in answered
         if first.failure or second.failure or first.fits != second.fits
     ]
@@ -293,8 +293,8 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
     )
     both = [(key, first, second) for key, first, second in answered if _both_count(first, second)]
     if not both:
-        why = f"every request failed ({failures[0]})" if failures else "no row fits"
-        return replace(finding, reason=why)
+        reason = f"every request failed ({failures[0]})" if failures else "no row fits"
+        return replace(finding, reason=reason)
     usable, reason = _usable(condition, both, evidence)
     if not usable:
         return replace(finding, reason=reason)
@@ -374,10 +374,10 @@ def _failed_only(side: str, evidence: Evidence) -> int:
     return 0 if others else failed.get(side, 0)
 
 
-Compared = list[tuple[Key, Answer, Answer]]
+Pairs = list[tuple[Key, Answer, Answer]]
 
 
-def _usable(condition: Condition, compared: Compared, evidence: Evidence) -> tuple[Compared, str]:
+def _usable(condition: Condition, compared: Pairs, evidence: Evidence) -> tuple[Pairs, str]:
     """Return the pairs in which only the condition differs; if there are none, or doubts, why.
 
     The choice depends on token counts, never on the scores.
@@ -386,9 +386,9 @@ def _usable(condition: Condition, compared: Compared, evidence: Evidence) -> tup
         return _with_cache_hits(compared, evidence)
     if condition.name == "repeat":
         return compared, ""
-    alone = [pair for pair in compared if _is_hit(pair[1]) == _is_hit(pair[2])]
+    separate = [pair for pair in compared if _is_hit(pair[1]) == _is_hit(pair[2])]
     reason = "requests with different salts share the server's cache"
-    return (alone, "") if len(alone) > len(compared) / 2 else ([], reason)
+    return (separate, "") if len(separate) > len(compared) / 2 else ([], reason)
 
 
 def _is_hit(answer: Answer) -> bool:
@@ -397,7 +397,7 @@ def _is_hit(answer: Answer) -> bool:
     return bool(cached and read and cached > SHARED_CACHE * read)
 
 
-def _with_cache_hits(compared: Compared, evidence: Evidence) -> tuple[Compared, str]:
+def _with_cache_hits(compared: Pairs, evidence: Evidence) -> tuple[Pairs, str]:
     """Leave out pairs whose second request did not hit the cache, or whose first one did.
 
     Without a report of hits only changed answers are conclusive.
@@ -608,10 +608,10 @@ def _recall(evidence: Evidence) -> Iterable[Recall]:
         facts = evidence.facts[key]
         if facts.depth is not None and answer.counts:
             by_length.setdefault(facts.length, []).append((facts.depth, answer.score))
-    for length, found in by_length.items():
-        if len(found) >= 2 * MIN_ROWS:
+    for length, recalled in by_length.items():
+        if len(recalled) >= 2 * MIN_ROWS:
             shares: list[float | None] = []
             for place in range(PLACES):
-                scores = [score for depth, score in found if int(depth * PLACES) == place]
+                scores = [score for depth, score in recalled if int(depth * PLACES) == place]
                 shares.append(sum(scores) / len(scores) if scores else None)
-            yield Recall(length=length, rows=len(found), shares=tuple(shares))
+            yield Recall(length=length, rows=len(recalled), shares=tuple(shares))

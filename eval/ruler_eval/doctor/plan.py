@@ -74,25 +74,24 @@ def make_plan(
     compares = options.against is not None or options.save is not None
     files = _chosen(release, options, window, compares)
     orders = {file["config"]: release.order(file["config"]) for file in files}
-    places = sum(map(len, orders.values()))
     keys: list[Key] = []
     if compares:
-        is_first = [config for config, file in zip(orders, files, strict=True) if _reveals(file)]
-        others = [config for config in orders if config not in is_first]
-        keys = [*_in_turn(is_first, orders), *_in_turn(others, orders)]
+        revealing = [config for config, file in zip(orders, files, strict=True) if _reveals(file)]
+        less_revealing = [config for config in orders if config not in revealing]
+        keys = [*_in_turn(revealing, orders), *_in_turn(less_revealing, orders)]
     else:
         keys = _in_turn(list(orders), orders)
-    keys = keys[: min(options.row_count, places)]
-    used = {config: sum(name == config for name, _ in keys) for config in orders}
+    keys = keys[: options.row_count]
+    planned = {config: sum(name == config for name, _ in keys) for config in orders}
     reserve = {
-        config: tuple(order[used[config] : used[config] + max_extra])
+        config: tuple(order[planned[config] : planned[config] + max_extra])
         for config, order in orders.items()
-        if used[config]
+        if planned[config]
     }
     rows, facts = {}, {}
     for config in reserve:
         length = release.parse(config).length
-        wanted = orders[config][: used[config] + max_extra]
+        wanted = orders[config][: planned[config] + max_extra]
         for row in release.some_rows(config, COLUMNS, wanted):
             facts[config, row["index"]] = _facts(length, row)
             rows[config, row["index"]] = {name: row[name] for name in SCORE_COLUMNS}
@@ -109,10 +108,10 @@ def _in_turn(configs: Sequence[str], orders: dict[str, list[int]]) -> list[Key]:
     """Return the rows of configurations that take turns."""
     longest = max((len(orders[config]) for config in configs), default=0)
     keys = []
-    for place in range(longest):
+    for position in range(longest):
         for config in configs:
-            if place < len(orders[config]):
-                keys.append((config, orders[config][place]))
+            if position < len(orders[config]):
+                keys.append((config, orders[config][position]))
     return keys
 
 

@@ -20,7 +20,9 @@ rows are independent, and an answer does not depend on when it is asked for, nor
 before it (a gateway that stores and repeats answers makes A look less noisy than it is).
 
 "No difference" comes with an upper bound (95 %, Clopper-Pearson) of the share of rows in which the
-answers of A and B differ, noise included; if that is above MAX_SHARE, nothing is concluded.
+answers of A and B differ, noise included; if that is above MAX_SHARE, nothing is concluded. Rows
+without a whole answer on both sides (failed, too long, shortened) count as different in the bound:
+the rows that only one side can answer may be those in which they differ.
 
 A prompt that one deployment shortened and the other read whole needs no test: they are different.
 """
@@ -43,14 +45,14 @@ ALPHA = 0.025
 """The maximum probability that equal deployments are called different."""
 EARLY, LAST = 0.2, 0.8
 """The shares of ALPHA for looks before the last row, and for the exact test after it."""
-ODD = 1 / 3
+ODD_SHARE = 1 / 3
 """The probability that the odd one of three exchangeable answers is B's."""
 CONFIDENCE = 0.95
 MAX_SHARE = 0.1
 """The largest upper bound with which "no difference" is worth saying."""
-SHOWN = 3
+MAX_EXCERPTS = 3
 """Differing rows that are shown."""
-SHOWN_CHARACTERS = 60
+EXCERPT_CHARACTERS = 60
 Outcome = Literal["different", "same", "noisy", "few"]
 
 
@@ -71,8 +73,14 @@ class Parting:
 class Tally:
     """How often the answers of two deployments differ."""
 
+    stored: bool = False
+    """Whether B's answers were stored earlier."""
+    sent: int = 0
+    """Rows that were sent to all of A, A and B."""
     rows: int = 0
-    """Rows that all of A, A and B answered."""
+    """Rows with a whole answer from all of them, which are compared."""
+    one_sided: int = 0
+    """Rows with whole answers from only one of A and B."""
     differ: int = 0
     """Rows in which A's first answer differs from B's."""
     noise: int = 0
@@ -105,8 +113,8 @@ class Tally:
 
     @property
     def left_out(self) -> int:
-        """Rows without a whole answer of each side; one that failed on both counts twice."""
-        return self.unfit + self.failed_a + self.failed_b
+        """Rows that cannot be compared."""
+        return self.sent - self.rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +126,8 @@ class Comparison:
     p: float
     """Of "both are the same deployment", over all looks; ALPHA is the limit."""
     bound: float
-    """The share of rows, 0 … 1, in which answers differ at most (95 %), noise included."""
+    """The share of rows, 0 … 1, in which answers differ at most (95 %), noise included; rows that
+    cannot be compared count as different."""
     complete: bool
 
 
@@ -149,9 +158,16 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
     unfit = [key for key in rows if not all(sides[side][key].fits for side in FIRST)]
     shortened_a = [key for key in unfit if _shortened(sides, key) == (True, True, False)]
     shortened_b = [key for key in unfit if _shortened(sides, key) == (False, False, True)]
-    reasons = [sides[side][key].why for key in shortened_a + shortened_b + unfit for side in FIRST]
+    reasons = [
+        sides[side][key].unfit_reason for key in shortened_a + shortened_b + unfit for side in FIRST
+    ]
+    answered_a = [sides[A][key].counts and sides[A_AGAIN][key].counts for key in rows]
+    answered_b = [sides[B][key].counts for key in rows]
     return Tally(
+        stored=stored,
+        sent=len(rows),
         rows=len(whole),
+        one_sided=sum(a != b for a, b in zip(answered_a, answered_b, strict=True)),
         differ=len(differing),
         noise=sum(answers[0] != answers[1] for answers in texts.values()),
         only_b=len(only_b),
@@ -168,7 +184,9 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
         tokens=unequal[0] if unequal else None,
         score_a=_mean(sides[A], whole),
         score_b=_mean(sides[B], whole),
-        partings=tuple(_parting(key, texts[key][0], texts[key][2]) for key in only_b[:SHOWN]),
+        partings=tuple(
+            _parting(key, texts[key][0], texts[key][2]) for key in only_b[:MAX_EXCERPTS]
+        ),
     )
 
 
@@ -202,8 +220,8 @@ def _parting(key: Key, a: str, b: str) -> Parting:
     at = 0
     while at < min(len(a), len(b)) and a[at] == b[at]:
         at += 1
-    start = max(0, at - SHOWN_CHARACTERS // 3)
-    end = start + SHOWN_CHARACTERS
+    start = max(0, at - EXCERPT_CHARACTERS // 3)
+    end = start + EXCERPT_CHARACTERS
     return Parting(config=key[0], index=key[1], at=at, a=a[start:end], b=b[start:end])
 
 
@@ -222,15 +240,13 @@ def judge_tally(tally: Tally, complete: bool) -> Comparison:
     p = min(1.0, 1 / evidence_of_difference(tally.odd_b, tally.odd_a) / EARLY)
     if complete:
         p = min(p, exact_p(tally.odd_b, tally.odd_a) / LAST)
-    bound = upper_bound(tally.differ, tally.rows)
+    bound = upper_bound(tally.differ + tally.left_out, tally.sent)
     outcome: Outcome = "few"
     if p <= ALPHA or tally.shortened_a or tally.shortened_b:
         outcome = "different"
-    elif tally.left_out > tally.rows:
-        outcome = "few"
     elif bound <= MAX_SHARE:
         outcome = "same"
-    elif upper_bound(0, tally.rows) <= MAX_SHARE:
+    elif upper_bound(tally.left_out, tally.sent) <= MAX_SHARE:
         outcome = "noisy"
     return Comparison(outcome=outcome, tally=tally, p=p, bound=bound, complete=complete)
 
@@ -239,11 +255,11 @@ def evidence_of_difference(odd_b: int, odd_a: int) -> float:
     """Return the mixture of likelihood ratios against "B is the odd one as often as by chance"."""
     from scipy.special import betainc, betaln
 
-    log_ratio = odd_b * np.log(1 / ODD) + odd_a * np.log(1 / (1 - ODD))
-    above = 1 - betainc(odd_b + 1, odd_a + 1, ODD)
+    log_ratio = odd_b * np.log(1 / ODD_SHARE) + odd_a * np.log(1 / (1 - ODD_SHARE))
+    above = 1 - betainc(odd_b + 1, odd_a + 1, ODD_SHARE)
     spread = 0.0
     if above > 0:
-        log_spread = log_ratio + betaln(odd_b + 1, odd_a + 1) + np.log(above / (1 - ODD))
+        log_spread = log_ratio + betaln(odd_b + 1, odd_a + 1) + np.log(above / (1 - ODD_SHARE))
         spread = float(np.exp(min(log_spread, 600.0)))
     certain = 0.0 if odd_a else float(np.exp(min(log_ratio, 600.0)))
     return (certain + spread) / 2
@@ -253,7 +269,7 @@ def exact_p(odd_b: int, odd_a: int) -> float:
     """Return the probability of `odd_b` or more of these rows by chance."""
     from scipy.stats import binom
 
-    return float(binom.sf(odd_b - 1, odd_b + odd_a, ODD)) if odd_b else 1.0
+    return float(binom.sf(odd_b - 1, odd_b + odd_a, ODD_SHARE)) if odd_b else 1.0
 
 
 def upper_bound(count: int, rows: int) -> float:

@@ -44,7 +44,7 @@ from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import PROMPT_END, Prompt, Prompter
 from ruler_eval.run.records import Record, check_settings, key_of
 from ruler_eval.run.row_state import over_context_window, record_of
-from ruler_eval.run.start_backend import start_backend
+from ruler_eval.run.start_backend import choose_mode, make_prompter, start_backend
 
 MAX_THREADS = 16
 SALT_BYTES = 8
@@ -222,17 +222,8 @@ class OpenRun:
         # all files of this process, so that a session with few missing rows gets the same engine
         files = {config: plan.files[config] for config in plan.in_shard}
         self._backend = backend = start_backend(options, plan.release, files)
-        mode = options.mode or ("chat" if options.reasoning.on else backend.default_mode())
-        self.summary.answers.mode = mode
-        self._prompter = Prompter(
-            mode,
-            backend.tokenizer,
-            options.direct,
-            options.reasoning,
-            counts_tokens=backend.needs_token_ids,
-            system=options.system,
-            server_template=backend.server_template,
-        )
+        self.summary.answers.mode = mode = choose_mode(options, backend)
+        self._prompter = make_prompter(options, mode, backend)
         backend.check_mode(mode, self._prompter.template_arguments)
         return backend
 

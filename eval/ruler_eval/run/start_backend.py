@@ -1,4 +1,7 @@
-"""Start the backend of a run: a server, perhaps launched here, transformers or the oracle."""
+"""Start the backend of a run, and make its prompter.
+
+A backend is a server, perhaps launched here, transformers or the oracle.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from ruler_common.manifest import FileEntry
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backend import Backend
 from ruler_eval.run.options import RunOptions
+from ruler_eval.run.prompts import Prompter
 
 
 def start_backend(
@@ -49,3 +53,21 @@ def start_backend(
     except ImportError as error:  # a library that is installed but does not load
         reason = " ".join(str(error).split())
         raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error
+
+
+def choose_mode(options: RunOptions, backend: Backend) -> str:
+    """Return the prompt mode of a run: the one that was named, or the backend's default."""
+    return options.mode or ("chat" if options.reasoning.on else backend.default_mode())
+
+
+def make_prompter(options: RunOptions, mode: str, backend: Backend) -> Prompter:
+    """Return what renders the rows of a run. Raises RulerError if the mode is not possible."""
+    return Prompter(
+        mode,
+        backend.tokenizer,
+        options.direct,
+        options.reasoning,
+        counts_tokens=backend.needs_token_ids,
+        system=options.system,
+        server_template=backend.server_template,
+    )

@@ -55,8 +55,8 @@ class SimulatedEngine:
     def __post_init__(self) -> None:
         self._rng = random.Random(f"{self.seed} answers")
 
-    def answer(self, key: Key, side: str, together: int) -> Answer:
-        """Return the answer to a row that is sent with `together` requests at once."""
+    def answer(self, key: Key, side: str, concurrency: int) -> Answer:
+        """Return the answer to a row that is sent with `concurrency` requests at once."""
         self.requests += 1
         if key not in self._rows:
             rng = random.Random(f"{self.seed} {key}")
@@ -72,13 +72,13 @@ class SimulatedEngine:
         if self._fails(side):
             why = "HTTP 500: Context size has been exceeded"
             if self.requests % 2:  # llama.cpp's server says the same of a row and of its slots
-                return Answer(score=0.0, fits=False, why=why)
+                return Answer(score=0.0, fits=False, unfit_reason=why)
             return Answer(score=0.0, failure=why)
         if self.fault == "truncation":
             return Answer(
                 score=0.0, fits=False, shortened=True, prompt_tokens=600, counted_tokens=TOKENS
             )
-        if self._loses(key, side, together, cached, depth):
+        if self._loses(key, side, concurrency, cached, depth):
             score = 0.0
         return Answer(
             score=score,
@@ -92,7 +92,7 @@ class SimulatedEngine:
             return side == LOADED and self._rng.random() < 0.1
         return self.fault == "fails_anywhere" and self._rng.random() < 0.02
 
-    def _loses(self, key: Key, side: str, together: int, cached: bool, depth: float) -> bool:
+    def _loses(self, key: Key, side: str, concurrency: int, cached: bool, depth: float) -> bool:
         """Return whether a right answer is lost."""
         lost = min(1.0, self.loss / self.skill)
         random_loss = self._rng.random() < lost
@@ -111,7 +111,7 @@ class SimulatedEngine:
         affected = {
             "cache": cached,
             "shared_cache_broken": cached,
-            "load": together > 16,
+            "load": concurrency > 16,
             "text": side == PLAIN,
             "noise": True,
             "cache_at_one_length": cached and config.endswith("_32k"),
@@ -119,7 +119,7 @@ class SimulatedEngine:
         if self.fault == "cache_at_one_length":
             random_loss = self._rng.random() < min(1.0, 2 * lost)
         if self.fault == "load_in_one_task":
-            return together > 16 and config == "task0_32k"
+            return concurrency > 16 and config == "task0_32k"
         return affected.get(self.fault, False) and random_loss
 
 
@@ -132,10 +132,10 @@ class SimulatedSide:
 
     def answer(self, keys: Sequence[Key]) -> None:
         """Send the rows that have no answer yet."""
-        together = min(len(keys), self._load) if self._name == LOADED else 1
+        concurrency = min(len(keys), self._load) if self._name == LOADED else 1
         for key in keys:
             if key not in self.answers:
-                self.answers[key] = self._engine.answer(key, self._name, together)
+                self.answers[key] = self._engine.answer(key, self._name, concurrency)
 
 
 def plan_of(rows: int = 200, tasks: int = 4, lengths: int = 2) -> RowPlan:

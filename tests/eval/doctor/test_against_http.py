@@ -136,7 +136,7 @@ def test_answers_are_stored_and_compared_later(root, tmp_path):
         assert (printed.code, verdict["outcome"]) == (1, "different"), printed
 
 
-def test_stored_rows_that_were_shortened_are_counted(root, tmp_path):
+def test_stored_rows_that_were_shortened_show_another_deployment(root, tmp_path):
     run = tmp_path / "RUN"
     with (
         model_server(shortens_every_fourth, models=(MODEL,)) as server,
@@ -144,8 +144,44 @@ def test_stored_rows_that_were_shortened_are_counted(root, tmp_path):
     ):
         ruler("doctor", "--base-url", server.url, "-m", "m", "-d", root, *FLAGS, "--save", run)
         printed, verdict = against(root, tmp_path, whole.url, run)
-    assert "failed or did not fit, which are not compared" in verdict["notes"][0], printed
-    assert "the server shortened the prompt" in flat(printed.stdout)
+    assert (printed.code, verdict["outcome"]) == (1, "different"), printed
+    text = flat(printed.stdout)
+    assert re.search(r"The stored answers come from shortened prompts in \d+ rows? that", text)
+
+
+def fails_every_third(request: Request) -> Reply:
+    """Answer as a server that cannot answer every third row."""
+    if request.row % 3 or request.row < 6:
+        return answer_from_prompt(request)
+    return Reply(400, {"error": {"message": "invalid character in prompt"}})
+
+
+def test_stored_rows_that_failed_are_sent_and_reassure_nobody(root, tmp_path):
+    """The rows that only one side answers are the evidence: they are not left out."""
+    run = tmp_path / "RUN"
+    with model_server(fails_every_third, models=(MODEL,)) as server:
+        ruler("doctor", "--base-url", server.url, "-m", "m", "-d", root, *FLAGS, "--save", run)
+    with model_server(answer_from_prompt, models=(MODEL,)) as whole:
+        printed, verdict = against(root, tmp_path, whole.url, run)
+    assert (printed.code, verdict["outcome"]) == (3, "few"), printed
+    text = flat(printed.stdout)
+    assert re.search(r"Cannot tell\. (\d+) of 40 rows cannot be compared: \1 rows have an", text)
+    assert "No difference seen" not in text
+    assert "0 rows failed on the server and 12 in the stored answers" in text
+    assert "--retry-failed" in text
+
+
+def test_rows_that_a_run_never_reached_are_named(root, tmp_path):
+    run = tmp_path / "RUN"
+    with model_server(answer_from_prompt, models=(MODEL,)) as server:
+        common = ("-d", root, "-c", "cwe_4k,vt_4k", "-b", "openai", "--base-url", server.url)
+        ruler_output("run", *common, "-m", "m", "-o", run, "--mode", "completion")
+        lines = (run / "answers.jsonl").read_text().splitlines(keepends=True)
+        (run / "answers.jsonl").write_text("".join(lines[:35]))
+        printed, verdict = against(root, tmp_path, server.url, run)
+    assert printed.code == 0, printed
+    assert "has no record of 5 of the 40 rows of its configurations" in verdict["notes"][0]
+    assert "has no record of 5 of the 40 rows" in flat(printed.stdout)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +189,8 @@ def test_stored_rows_that_were_shortened_are_counted(root, tmp_path):
     [
         (("--mode", "chat"), "was run with mode = 'chat', and this comparison has 'completion'"),
         (("--temperature", 0.7), "was not run with temperature 0"),
+        (("--presence-penalty", 1.5), "presence_penalty = 1.5, and this comparison has 0"),
+        (("--engine-arg", "repetition_penalty=1.2"), "'repetition_penalty': 1.2"),
     ],
 )
 def test_stored_answers_of_other_prompts_are_refused(flags, words, root, tmp_path):
@@ -236,8 +274,8 @@ def test_a_server_that_shortens_prompts_which_the_other_reads_is_another_deploym
     )
     assert "that the other read whole" in flat(swapped.stdout)
     assert swapped.code == 1
-    assert (both.code, same["outcome"]) == (0, "same"), both
-    assert "did not fit both" in flat(both.stdout)
+    assert (both.code, same["outcome"]) == (3, "few"), both  # a quarter of the rows was not read
+    assert re.search(r"Cannot tell\. \d+ of 60 rows cannot be compared", flat(both.stdout))
 
 
 def test_against_takes_a_place_that_exists(root, tmp_path):

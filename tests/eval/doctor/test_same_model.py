@@ -93,13 +93,45 @@ def test_rows_that_fail_or_read_other_prompts_are_counted():
     assert (tally.tokens_differ, tally.tokens) == (39, (100, 60))
 
 
-def test_equal_answers_of_less_than_half_of_the_rows_decide_nothing():
-    sides = sides_of("x", "x", "x", rows=300)
-    for key in list(sides["b"])[:160]:
-        sides["b"][key] = Answer(score=0.0, failure="HTTP 500")
+@pytest.mark.parametrize(
+    ("missing", "without"),
+    [
+        (Answer(score=0.0, failure="HTTP 500"), ("b",)),
+        (Answer(score=0.0, fits=False, unfit_reason="too long"), ("b",)),
+        (Answer(score=0.0, fits=False, unfit_reason="too long"), ("a", "a_again", "b")),
+        (
+            Answer(score=0.0, fits=False, unfit_reason="shortened", shortened=True),
+            ("a", "a_again", "b"),
+        ),
+    ],
+)
+@pytest.mark.parametrize(("rows", "lost"), [(300, 160), (300, 60), (60, 15), (600, 70)])
+def test_equal_answers_reassure_nobody_if_many_rows_have_none(missing, without, rows, lost):
+    sides = sides_of("x", "x", "x", rows=rows)
+    for name in without:
+        for key in list(sides[name])[:lost]:
+            sides[name][key] = missing
     comparison = judge_tally(tally_rows(sides, list(sides["a"]), stored=False), complete=True)
     assert comparison.outcome == "few"
-    assert headline(comparison).startswith("Only 140 rows could be compared, of which 0 differ")
+    text = headline(comparison)
+    assert text.startswith(f"{lost} of {rows} rows cannot be compared")
+    assert "No difference seen" not in text
+    only_b_missing = without == ("b",)
+    assert (f"{lost} rows have an answer on one side only" in text) == only_b_missing
+    assert comparison.bound > lost / rows
+
+
+def test_a_few_rows_without_an_answer_count_as_different():
+    sides = sides_of("x", "x", "x", rows=300)
+    for key in list(sides["b"])[:6]:
+        sides["b"][key] = Answer(score=0.0, failure="HTTP 500")
+    comparison = judge_tally(tally_rows(sides, list(sides["a"]), stored=False), complete=True)
+    assert comparison.outcome == "same"
+    assert comparison.bound == pytest.approx(upper_bound(6, 300))
+    assert headline(comparison).startswith(
+        "6 of 300 rows cannot be compared and count as different (6 rows have an answer on one "
+        "side only). No difference seen in the 294 others:"
+    )
 
 
 def test_published_answers_can_be_replayed():

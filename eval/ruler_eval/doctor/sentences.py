@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ruler_common.text import number_of, sentences, table
-from ruler_eval.doctor.conditions import CONDITIONS, WORDS
+from ruler_eval.doctor.conditions import CONDITIONS, SIDE_PHRASES
 from ruler_eval.doctor.judge import Finding, TokenFacts, Verdict
 from ruler_eval.run.providers import Provider
 
@@ -22,7 +22,7 @@ MIN_SCORE = 1.0
 """A score, in %, below which no loss can be seen and something else is wrong."""
 TOKENS_TITLE = "Counted tokens"
 BOS_REMEDY = "do not send a BOS, or stop the server from adding one (add_special_tokens)"
-ALWAYS = (
+UNSEEN_FAULTS = (
     "A fault in every request cannot be seen this way: --against another deployment or --against "
     "hf can."
 )
@@ -33,7 +33,7 @@ PLACES = " ▁▂▃▄▅▆▇█"
 def sentence_of(finding: Finding) -> str:
     """Return a finding as a sentence."""
     condition = CONDITIONS[finding.name]
-    a, b = WORDS[condition.a], condition.words_of_b
+    a, b = SIDE_PHRASES[condition.a], condition.phrase_of_b
     rows = number_of(finding.rows, "row")
     if finding.state == "engine":
         return _fault(finding)
@@ -82,7 +82,7 @@ def _where(finding: Finding) -> str:
 
 def _fault(finding: Finding) -> str:
     condition = CONDITIONS[finding.name]
-    a, b = WORDS[condition.a], condition.words_of_b
+    a, b = SIDE_PHRASES[condition.a], condition.phrase_of_b
     if not finding.holm_p and finding.failed_only_b:
         return (
             f"Requests fail {b}: {number_of(finding.failed_only_b, 'row')}, and none {a} "
@@ -200,7 +200,7 @@ def _sound(verdict: Verdict) -> str:
             f" The first {drift.rows} rows scored the same again at the end (a drop of "
             f"{drift.smallest_loss:.0f} points would have been seen)."
         )
-    return f"{text} {_not_tested(verdict)}{ALWAYS}"
+    return f"{text} {_not_tested(verdict)}{UNSEEN_FAULTS}"
 
 
 def _not_tested(verdict: Verdict) -> str:
@@ -339,12 +339,12 @@ def picture(recall: Sequence[Mapping[str, Any]]) -> list[str]:
     if not recall:
         return []
     lines = ["", "Evidence found, from the beginning of the prompt to its end (cold answers):"]
-    for found in recall:
+    for places in recall:
         bars = "".join(
             "·" if share is None else PLACES[round(share * (len(PLACES) - 1))]
-            for share in found["shares"]
+            for share in places["shares"]
         )
-        lines.append(f"  {found['length']:>5}  [{bars}]  {number_of(found['rows'], 'row')}")
+        lines.append(f"  {places['length']:>5}  [{bars}]  {number_of(places['rows'], 'row')}")
     text = (
         "This is an observation: a model may be weak where the bars are low. Compare with another "
         "engine (--against hf)."
