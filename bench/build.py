@@ -29,7 +29,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
@@ -142,4 +142,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

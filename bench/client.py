@@ -19,7 +19,7 @@ import json
 import subprocess
 import sys
 
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from tests.model_server import VLLM, Reply, Request, answer, events, model_server
 
 CORES = 8
@@ -130,4 +130,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

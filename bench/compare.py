@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from ruler_eval.score.intervals import (
     CONFIDENCE,
     Stratum,
@@ -238,4 +238,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from ruler_eval.gate.betting import THRESHOLD, evidence, independence_over_lengths
 from ruler_eval.gate.plan import LOOK_EVERY, LOOK_EVERY_OVER_LENGTHS
 from ruler_eval.score.intervals import Stratum, difference_interval, paired_mean
@@ -248,4 +248,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -16,7 +16,7 @@ from collections import Counter
 
 import numpy as np
 
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from ruler_eval.doctor.judge import Verdict
 from tests.eval.doctor.simulated import (
     EXPECTED,
@@ -77,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

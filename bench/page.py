@@ -26,7 +26,7 @@ from typing import Any
 
 import ruler_eval.example
 from ruler_common.names import LENGTHS, parse_length
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from ruler_eval.example.write_example import FIRST_LINE, write_example
 from ruler_eval.frozen_release import Release
 from tests.in_process import ruler_command
@@ -180,4 +180,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -32,7 +32,7 @@ from ruler_builder.text.counted import CountedSources
 from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.names import TASKS
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 
 ROOT = Path(__file__).parent.parent
 LENGTHS = {"ruler": 4096, "oneruler": 8000}
@@ -114,4 +114,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import datasets
 
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompter, load_tokenizer
@@ -116,4 +116,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from ruler_eval.doctor.against import DeploymentComparison
 from ruler_eval.doctor.answers import Answer, Key
 from ruler_eval.doctor.plan import RowPlan
@@ -164,4 +164,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 39_000
@@ -110,4 +110,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

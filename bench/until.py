@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.until import looks, mean_estimate
 from ruler_eval.score.results import Scores
@@ -112,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -25,7 +25,7 @@ from ruler_common.frozen import FROZEN, FrozenRows, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, read_manifest
 from ruler_common.names import TASKS
 from ruler_common.rows import FULL_ROWS
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 
 _ABOUT = """\
 # Digests (rows_sha256) of the rows of data version {version}, written by builder/freeze.py: what
@@ -174,4 +174,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

@@ -26,7 +26,7 @@ from ruler_builder.text.sentences import essay_starts, split_starts
 from ruler_builder.text.sources import CANONICAL, EMBEDDED, NOUNS, Sources, embedded_languages
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 
 FOLDER = Path(borders.__file__).parent
 _ABOUT = """\
@@ -91,4 +91,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

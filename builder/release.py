@@ -29,7 +29,7 @@ from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
 from ruler_common.manifest import read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, LENGTHS, parse_length
-from ruler_common.text import run_script
+from ruler_common.text import end_if_unread
 
 TABLE = Path(__file__).with_name("RELEASE.md")
 JOURNAL = Path(__file__).with_name("release.jsonl")
@@ -250,4 +250,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    end_if_unread(main)

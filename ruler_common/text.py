@@ -29,6 +29,8 @@ TERMINAL_WIDTH = 80  # width of a terminal that does not tell its own
 _MIN_COLUMNS = 40
 MANY = 100  # files; more are summed up instead of listed
 _MIN_NAME_WIDTH = 24  # of the first column of a table, if its texts are that long
+SIGPIPE_EXIT = 141
+"""The exit code if nobody reads the output: 128 and the number of SIGPIPE, as in a shell."""
 Step = TypeVar("Step")
 
 _CONTROL = r"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
@@ -126,14 +128,19 @@ def announce(text: str) -> None:
         note(f"{text} …")
 
 
-def run_script(main: Callable[[], None]) -> None:
-    """Run a maintainer's script; it ends quietly if the reader of its output ends (`| head -1`)."""
+def end_if_unread(act: Callable[[], None]) -> None:
+    """Call a program's main function; end quietly if the reader of its output ends (`| head -1`).
+
+    The exit code is then that of a program that SIGPIPE ended, and none that a verdict has.
+    """
     try:
-        main()
-        sys.stdout.flush()
+        try:
+            act()
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's own flush
-        sys.exit(1)
+        sys.exit(SIGPIPE_EXIT)
 
 
 def command_line(*words: object) -> str:

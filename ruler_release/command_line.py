@@ -22,7 +22,7 @@ import click
 
 from ruler_common.errors import RulerError
 from ruler_common.options import Flag, Option, create, flag_of, flags_of
-from ruler_common.text import hide_progress, plain, without_passwords
+from ruler_common.text import end_if_unread, hide_progress, plain, without_passwords
 from ruler_release import completion
 
 Options = TypeVar("Options")
@@ -54,7 +54,7 @@ def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> P
         options=options,
         context_settings={"token_normalize_func": lambda name: names.get(name, name)},
         params=parameters_of(kind),
-        callback=lambda **flags: act(read_options(kind, flags)),
+        callback=lambda **flags: end_if_unread(lambda: act(read_options(kind, flags))),
         help=help,
         epilog=examples,
     )

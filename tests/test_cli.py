@@ -309,6 +309,20 @@ def test_a_command_without_standard_output_works(release):
     assert subprocess.run(command, shell=True).returncode == 0
 
 
+def test_an_output_that_nobody_reads_ends_with_no_code_of_a_verdict(release, tmp_path):
+    """`ruler verify BAD | head -1`, with pipefail: 1 would say that a file is faulty."""
+    bad = Path(shutil.copytree(release, tmp_path / "bad"))
+    (bad / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")
+    for root in (release, bad):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            ruler_command("verify", root), stdout=writer, stderr=subprocess.PIPE, text=True
+        )
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys, ruler_release.app\n"
