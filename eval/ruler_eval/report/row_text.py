@@ -72,7 +72,7 @@ def _answer_lines(view: RowView) -> list[str]:
         lines += ["The answer begins with", _indented(f'"{prefix}"'), ""]
     lines += [f"References ({len(view.row['outputs'])})", _indented(", ".join(view.row["outputs"]))]
     for answer in view.answers:
-        lines += ["", f"{visible(answer.model)}: {100 * answer.score:.0f} %, {answer.outcome}"]
+        lines += ["", f"{visible(answer.model)}: {answer.verdict}"]
         if answer.reasoning:
             lines += ["  reasoning:", _indented(_shorten_middle(answer.reasoning), "    ")]
         if answer.text is not None:

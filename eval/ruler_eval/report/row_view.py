@@ -20,7 +20,6 @@ from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import state_of
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.rows import RowScore
 from ruler_eval.score.stored import open_scores
 from ruler_eval.tasks import scoring_task
 from ruler_score.language_text import Language
@@ -51,19 +50,27 @@ class Piece:
 class RunAnswer:
     """How one run answered: the text, how it ended, its score (0 … 1), and the kind of error.
 
-    `kind` is None for a right answer, and for a wrong one that was not sorted.
+    `kind` is None for a right answer, and for a wrong one that was not sorted; `score` is None for
+    a row that was not a part of the run.
     """
 
     model: str
     text: str | None
     state: str
-    score: float
+    score: float | None
     kind: str | None
     reasoning: str | None = None
 
     @property
+    def verdict(self) -> str:
+        """The score in percent, if there is one, and the outcome."""
+        return self.outcome if self.score is None else f"{100 * self.score:.0f} %, {self.outcome}"
+
+    @property
     def outcome(self) -> str:
         """The verdict on the answer, and how it ended unless the verdict says that."""
+        if self.score is None:
+            return self.state
         verdict = "right" if self.kind is None else f"{self.kind} ({KINDS[self.kind]})"
         return verdict if verdict.startswith(self.state) else f"{verdict}; {self.state}"
 
@@ -188,7 +195,10 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     of_config = scores.configs.get(config)
     scored = of_config.by_index.get(index) if of_config else None
     if scored is None:
-        scored = RowScore(row, None, 0.0, 0.0, "missing")
+        state = "not a row of this run"
+        return RunAnswer(
+            model=str(scores.model or run), text=None, state=state, score=None, kind=None
+        )
     scored = replace(scored, row=row)
     answer, error = scored.prediction, error_of(scored, task, language)
     return RunAnswer(

@@ -11,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from ruler_common.text import TERMINAL_WIDTH
+from ruler_eval.frozen_release import Release
 from ruler_eval.report.row_text import _indented
 from ruler_eval.report.row_view import row_view
 from tests.eval.scoring_helpers import right, write_oneruler
@@ -66,6 +67,20 @@ def test_answers_are_shown_with_their_score_and_kind_of_error(built, write_run):
     assert "bad: 0 %, wrong words (numbers, names or words of the right form," in stdout
     assert "silent: 0 %, missing (there is no prediction)" in stdout
     assert "ill: 0 %, failed (the row ended with an error); failed: HTTP 500: ␛[2J" in stdout
+
+
+def test_a_row_that_a_limited_run_left_out_has_no_score(built, tmp_path):
+    run = tmp_path / "run"
+    limited = ("-c", "niah_single_2_4k", "--limit", 1, "--backend", "oracle", "--out", run)
+    ruler_output("run", "--dataset", built, *limited)
+    config = Release.open(built).rows("niah_single_2_4k", ("index",))
+    shown = [
+        ruler_output("show", "niah_single_2_4k", row["index"], "-d", built, "--run", run)
+        for row in config
+    ]
+    assert sum("oracle: 100 %, right" in text for text in shown) == 1
+    assert sum("oracle: not a row of this run" in text for text in shown) == len(shown) - 1
+    assert not any("missing" in text for text in shown)
 
 
 class Tags(HTMLParser):
