@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from release import steps
+from release import SHORT, steps
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build, plan_build
 from ruler_builder.release.card import eval_yaml, render
@@ -115,7 +115,7 @@ def test_the_metadata_lists_the_files_of_every_configuration(root, manifest):
     ]
 
 
-@pytest.mark.parametrize(("dataset", "listed"), [("ruler", 1_026), ("oneruler", 2_632)])
+@pytest.mark.parametrize(("dataset", "listed"), [("ruler", 1_042), ("oneruler", 2_632)])
 def test_the_metadata_of_all_frozen_rows_is_small_enough_for_the_hub(dataset, listed):
     configs = []
     for step in steps():
@@ -123,7 +123,9 @@ def test_the_metadata_of_all_frozen_rows_is_small_enough_for_the_hub(dataset, li
             options = BuildOptions(
                 "never", suite=dataset, lengths=(step.length,), tokenizers=(step.tokenizer,)
             )
-            configs += [job.config for job in plan_build(options).missing]
+            jobs = plan_build(options).missing
+            left_out = "qa_2" if step.length in SHORT else None
+            configs += [job.config for job in jobs if job.config.task != left_out]
     names = Names.standard(dataset)
     paths = {config.name: [config.path] for config in configs}
     groups = names.whole_groups(configs)
