@@ -30,7 +30,7 @@ _MIN_COLUMNS = 40
 MANY = 100  # files; more are summed up instead of listed
 _MIN_NAME_WIDTH = 24  # of the first column of a table, if its texts are that long
 SIGPIPE_EXIT = 141
-"""The exit code if nobody reads the output: 128 and the number of SIGPIPE, as in a shell."""
+"""The exit code if the output has no reader: 128 + 13, the number of SIGPIPE."""
 Step = TypeVar("Step")
 
 _CONTROL = r"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
