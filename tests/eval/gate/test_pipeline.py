@@ -204,7 +204,7 @@ def test_a_killed_decision_is_continued_to_the_same_one(base, tmp_path, rows_bef
 
 def test_requests_that_stay_open_do_not_hold_a_decision_back(base, tmp_path, monkeypatch):
     """They are given up after a while, and their rows are missing."""
-    monkeypatch.setattr("ruler_eval.run.server.FINISH_SECONDS", 0.1)
+    monkeypatch.setattr("ruler_eval.run.send_rows.FINISH_SECONDS", 0.1)
     run, may_answer = tmp_path / "b", Event()
 
     def serve(request: Request) -> Reply:

@@ -22,8 +22,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.options import names_in
-from ruler_eval.run import server as server_module
-from ruler_eval.run import server_facts
+from ruler_eval.run import send_rows, server_facts
 from ruler_eval.run.classify import Failure
 from ruler_eval.run.connection import seconds_in
 from ruler_eval.run.options import RunOptions
@@ -54,7 +53,7 @@ def rows36(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_facts, "FIRST_WAIT", 0.01)
     monkeypatch.setattr(server_facts, "MAX_WAIT", 0.2)
-    monkeypatch.setattr(server_module, "MIN_WAIT", 0.01)
+    monkeypatch.setattr(send_rows, "MIN_WAIT", 0.01)
 
 
 @pytest.fixture
@@ -84,9 +83,9 @@ def test_rows_that_always_time_out_at_a_gateway_do_not_stop_a_run(options):
         lambda r: Reply(504) if r.row % 4 == 1 and r.row < 32 else answer()
     ) as server:
         assert run(at(options, server)).total == {"stop": 28, "error": 8}
-        assert sorted(set(server.tries)) == [1, server_module.MAX_TRIES]
+        assert sorted(set(server.tries)) == [1, send_rows.MAX_TRIES]
         assert run(at(options, server)).total == {"stop": 28, "error": 8}  # they stay recorded
-        assert sum(server.tries) == 28 + 8 * server_module.MAX_TRIES
+        assert sum(server.tries) == 28 + 8 * send_rows.MAX_TRIES
     assert {r["error"] for r in records(options)} == {None, "HTTP 504: told to fail"}
 
 
@@ -114,7 +113,7 @@ def test_every_row_that_fails_by_itself_is_recorded(options):
     """The server answers the short question, however many rows it does not answer."""
     with model_server(lambda r: answer() if r.row == QUESTION else Reply(500)) as server:
         assert run(at(options, server, concurrency=8)).total == {"error": 36}
-        assert set(server.tries) == {server_module.MAX_TRIES}
+        assert set(server.tries) == {send_rows.MAX_TRIES}
     with model_server() as server:
         assert run(at(options, server)).total == {"error": 36}
         assert run(at(options, server, retry_failed=True)).total == {"stop": 36}
@@ -277,7 +276,7 @@ def test_an_endless_429_stops_the_run_with_rows_missing(options):
 
 def test_a_server_that_is_busy_with_other_rows_is_not_given_up(options, monkeypatch):
     """A queue of one: whatever else is sent while it answers gets 503."""
-    monkeypatch.setattr(server_module, "REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr(send_rows, "REFUSAL_SECONDS", 0.2)
     working = threading.Lock()
 
     def reply(_: Request) -> Reply:
@@ -435,7 +434,7 @@ def test_a_malformed_answer_is_retried_and_then_recorded(options, failure, cause
         lambda r: failure if r.row == 0 or (r.row > 0 and r.tries == 1) else answer()
     ) as server:
         assert run(at(options, server, limit=1)).total == {"stop": 3, "error": 1}
-        assert sorted(server.tries) == [2, 2, 2, server_module.MAX_TRIES]
+        assert sorted(server.tries) == [2, 2, 2, send_rows.MAX_TRIES]
     (error,) = [record["error"] for record in records(options) if record["error"]]
     assert error.startswith(cause)
 
