@@ -124,11 +124,11 @@ class Columns:
 
     def _config(self, source: Source, facts: Mapping[str, Any]) -> str:
         if facts["config"] is not None:
-            return source.config_of_record(facts["config"])
+            return source.configs.of_record(facts["config"])
         if facts["task"] is not None and (facts["length"] is not None):
-            return source.config(None, facts["task"], facts["length"], facts["languages"])
+            return source.configs.find(None, facts["task"], facts["length"], facts["languages"])
         task = None if facts["task"] is None else str(facts["task"])
-        return source.config_by_name(task, facts["length"])
+        return source.configs.by_name(task, facts["length"])
 
 
 def at_path(record: Any, path: str) -> Any:

@@ -35,8 +35,9 @@ from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.score.inspect_log import is_log
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import RunFacts, run_facts, run_folders
+from ruler_eval.score.paths import is_oneruler
 from ruler_eval.score.read import ReadFile, dataset_of_path, files_of_a_tool, read_file
-from ruler_eval.score.source import Source, is_oneruler
+from ruler_eval.score.source import Source
 
 _LINES = (".jsonl", *(f".jsonl{suffix}" for suffix in COMPRESSED_SUFFIXES))
 _INSPECT_LOG = (".eval",)
@@ -448,6 +449,7 @@ def _read_file(
     source = Source(file, options, predictions.names, release, keep_prompts)
     if files.settings:  # a run of this project numbers its samples itself
         source.is_own_run, source.sample = True, None
+        source.configs.checks_name = False
     return read_file(source)
 
 

@@ -25,13 +25,8 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.score.columns import INDEX, MISSING, SAMPLE, Columns, first_of
 from ruler_eval.score.file_records import Record, file_records
 from ruler_eval.score.own_run import is_of_run
-from ruler_eval.score.source import (
-    Source,
-    facts_of_folders,
-    path_text,
-    stem_of,
-    task_named,
-)
+from ruler_eval.score.paths import facts_of_folders, path_text, stem_of, task_named
+from ruler_eval.score.source import Source
 from ruler_eval.score.values import read_answers
 
 Records = Iterable[Record]
@@ -59,7 +54,7 @@ def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:
         sample = first_of(line, SAMPLE[:1] if source.is_own_run else SAMPLE)
         usage = line["usage"] if isinstance(line.get("usage"), Mapping) else {}
         yield from source.answers(
-            source.config_of_record(line["config"]),
+            source.configs.of_record(line["config"]),
             line["index"],
             line["prediction"],
             outputs=line.get("outputs"),
@@ -82,7 +77,7 @@ def reference(records: Records, source: Source) -> Iterator[Prediction]:
     """Read the reference code's answers: llama/4096/pred/vt.jsonl, or in parts vt-0.jsonl."""
     match = _in_path(source, r"(?:/(?P<length>[1-9]\d{3,6}))?(?:/pred)?/(?P<task>[^/]+)\.\w+$")
     task = re.sub(r"-\d+$", "", match["task"])
-    config = source.config_by_name(task, match["length"])
+    config = source.configs.by_name(task, match["length"])
     for where, line in records:
         yield from source.answers(
             config,
@@ -99,7 +94,7 @@ def submission(records: Records, source: Source) -> Iterator[Prediction]:
     """Read the reference code's table of all tasks: llama/4096/pred/submission.csv."""
     match = _in_path(source, r"(?:/(?P<length>[1-9]\d{3,6}))?(?:/pred)?/[^/]+$")
     for where, line in records:
-        config = source.config(task=line["Task"], length=match["length"])
+        config = source.configs.find(task=line["Task"], length=match["length"])
         yield from source.answers(config, line["ID"], line["Prediction"], where=where)
 
 
@@ -121,9 +116,9 @@ def lm_eval(records: Records, source: Source) -> Iterator[Prediction]:
     for where, line in records:
         doc = line["doc"]
         if frozen:
-            config = source.config(source.names.parse(frozen[1]).name)
+            config = source.configs.find(source.names.parse(frozen[1]).name)
         else:
-            config = source.config(
+            config = source.configs.find(
                 task=name, length=doc.get("max_length", doc.get("max_seq_length"))
             )
         prefix = doc.get("answer_prefix", doc.get("gen_prefix"))
@@ -164,7 +159,9 @@ def authors(records: Records, source: Source) -> Iterator[Prediction]:
     source.model = re.sub("^prediction_", "", stem_of(source.file))
     source.run = source.model
     facts = facts_of_folders(source.file, source.names)
-    config = source.config(None, facts.get("task"), facts.get("length"), facts.get("languages"))
+    config = source.configs.find(
+        None, facts.get("task"), facts.get("length"), facts.get("languages")
+    )
     for where, line in records:
         answers = [key for key in line if key.startswith("response-")]
         own = f"response-{source.model}"
@@ -215,7 +212,7 @@ def kvpress(records: Records, source: Source) -> Iterator[Prediction]:
             "longer contexts were truncated"
         )
     for where, line in records:
-        config = source.config_by_name(line["task"], length)
+        config = source.configs.by_name(line["task"], length)
         question = _kvpress_question(line.get("question"))
         yield from source.answers(
             config,
@@ -265,7 +262,7 @@ def lighteval(records: Records, source: Source) -> Iterator[Prediction]:
         frozen = re.search(r"ruler_(?:frozen|direct)_([\w.-]+):(\w+)", task)
         text = f"{frozen[2]}_{frozen[1]}" if frozen else task.split("|")[0]
         yield from source.answers(
-            source.config_by_name(text, None),
+            source.configs.by_name(text, None),
             doc["id"],
             response["text"],
             outputs=doc.get("choices"),
@@ -290,7 +287,7 @@ def opencompass(records: Records, source: Source) -> Iterator[Prediction]:
                 raise RulerError(f"'{source.file}' needs the part before it, '{earlier.name}'.")
             start += len(json.loads(earlier.read_bytes()))
     source.model = source.file.absolute().parent.name if "/predictions/" in source.path else None
-    config = source.config_by_name(name, None)
+    config = source.configs.by_name(name, None)
     for where, line in records:
         yield from source.answers(
             config,
@@ -307,7 +304,7 @@ def nemo_skills(records: Records, source: Source) -> Iterator[Prediction]:
     folder = source.file.absolute().parent.name.rpartition(".")[2]
     for where, line in records:
         yield from source.answers(
-            source.config_by_name(folder, line.get("max_length")),
+            source.configs.by_name(folder, line.get("max_length")),
             line.get("index"),
             line["generation"],
             outputs=line["expected_answer"],
@@ -321,7 +318,7 @@ def helmet(records: Records, source: Source) -> Iterator[Prediction]:
     """Read HELMET's answers, the list `data` of its document; it shortens the prompts."""
     source.says_numbered = True
     for where, line in records:
-        config = source.config_by_name(stem_of(source.file), None)
+        config = source.configs.by_name(stem_of(source.file), None)
         yield from source.answers(
             config, line.get("index"), line["output"], outputs=line["answer"], where=where
         )
@@ -342,9 +339,9 @@ def plain(records: Records, source: Source) -> Iterator[Prediction]:
         is_task = task is not None and task_named(str(task), source.names) in source.names.tasks
         config = line.get("config") or None
         yield from source.answers(
-            source.config_of_record(config)
+            source.configs.of_record(config)
             if config
-            else source.config_by_name(task if is_task else None, line.get("max_length")),
+            else source.configs.by_name(task if is_task else None, line.get("max_length")),
             index,
             line["prediction"],
             outputs=line.get("outputs"),
@@ -503,7 +500,7 @@ def read_file(source: Source) -> ReadFile:
         source.model or None,
         notes,
         label=source.label,
-        may_have_any_name=source.records_name_config and not source.model,
+        may_have_any_name=source.configs.records_name_config and not source.model,
     )
 
 

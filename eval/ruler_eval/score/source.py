@@ -1,12 +1,8 @@
 """A prediction file of another tool while it is read: whose rows it answers, and its answers.
 
-    source = Source(Path("4096/pred/vt.jsonl"), options, names, release)
-    config = source.config(task="vt", length="4096")                   # "vt_4k"
-    source.answers(config, 0, "It is 42.", outputs=["42"], where="…:1")
-
-The configuration of an answer comes from its record, else from --config, else from the path of its
-file. If two of them disagree, the file is refused. Files of other tools may have any length; one
-without a name such as `4k` is written as its number of tokens.
+source = Source(Path("4096/pred/vt.jsonl"), options, names, release)
+config = source.configs.find(task="vt", length="4096")             # "vt_4k"
+source.answers(config, 0, "It is 42.", outputs=["42"], where="…:1")
 """
 
 from __future__ import annotations
@@ -19,19 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.names import (
-    DEFAULT_TOKENIZER,
-    TASKS,
-    Config,
-    Names,
-    check_name,
-    length_name,
-    parse_length,
-)
+from ruler_common.names import Names
 from ruler_common.text import number_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow, Release
 from ruler_eval.prediction import (
-    ABLATION,
     Prediction,
     dataset_of,
     digest,
@@ -39,8 +26,9 @@ from ruler_eval.prediction import (
     read_name,
     row_number,
 )
-from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
+from ruler_eval.score.file_configs import FileConfigs
 from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.paths import SEED, label_of, path_text, without_seed
 from ruler_eval.score.values import (
     MIN_PROMPT,
     Answer,
@@ -53,22 +41,6 @@ from ruler_eval.score.values import (
 from ruler_eval.tasks import FAMILIES, family_of
 from ruler_score.split_reasoning import split_reasoning
 
-TASK_ALIASES = {
-    "qa_squad": "qa_1",
-    "qa_hotpot": "qa_2",
-    "qa_hotpotqa": "qa_2",
-    "niah_mk_1": "niah_multikey_1",
-    "niah_mk_2": "niah_multikey_2",
-    "niah_mk_3": "niah_multikey_3",
-    "niah_mq": "niah_multiquery",
-    "niah_mv": "niah_multivalue",
-    "niah_s_1": "niah_single_1",
-    "niah_s_2": "niah_single_2",
-    "niah_s_3": "niah_single_3",
-}
-"""Other tools' names of tasks, without the prefix `ruler_`."""
-SEED = re.compile(r"(?:(?<=[-_./])|^)(?:rs|seed|sample|repeat)[-_]?(\d{1,9})(?=[-_./]|$)")
-"""The number of a seed or sample in a path: `output-rs1.jsonl`, `seed_42/vt_4k.jsonl`."""
 _WORDS_AND_NUMBERS = re.compile("(?:niah|vt|cwe|fwe)_")
 """The beginning of configurations whose references are words or numbers."""
 _ROUNDED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
@@ -143,8 +115,7 @@ class Source:
         self.model: str | None = None
         self.label = label_of(file, names)
         """What the file's name says besides its configuration: `qwen` of qwen_vt_4k.jsonl."""
-        self.records_name_config = False
-        """Whether the records name their configuration, so that the file may have any name."""
+        self.configs = FileConfigs(file, options, names, release)
         self.notes: list[str] = []
         seeds = [*SEED.finditer(self.path)]
         self.sample = int(seeds[-1][1]) if seeds else None
@@ -155,7 +126,6 @@ class Source:
         self.is_numbered = False
         """Whether rows had no index and were numbered in their order."""
         self._counts: Counter[str] = Counter()  # rows without an index, by configuration
-        self._configs: dict[tuple[Any, ...], str] = {}
         self._nulls: list[str] = []  # the places of predictions that are null
         self._lists: list[str] = []  # the places of records with several answers
         self._empty: list[str] = []  # the places of answers without text
@@ -475,175 +445,6 @@ class Source:
             self._batch, self._rows = batch, {row["index"]: row for row in rows}
         return self._rows.get(index)
 
-    # ---- The configuration -----------------------------------------------------------------------
-
-    def config(
-        self,
-        config: Any = None,
-        task: Any = None,
-        length: Any = None,
-        languages: Any = None,
-    ) -> str:
-        """Return the configuration of an answer, by what its record and the file's path say.
-
-        `length` is a name or a number of tokens. Raises RulerError if the configuration is unknown,
-        or not the one of --config or --length.
-        """
-        key = config, task, length, languages
-        try:
-            is_new = key not in self._configs
-        except TypeError as error:  # a list or an object has no hash
-            raise RulerError(
-                f"'{self.file}' has a list or an object as the name of a configuration: write a "
-                "record for each answer, such as pandas' to_json(orient='records') does."
-            ) from error
-        if is_new:
-            name = self._config(config, task, length, languages)
-            parsed = None
-            with suppress(RulerError):  # an unknown name, which is refused later
-                parsed = self.names.parse(name)
-            if parsed is not None:
-                self._check_name_of_file(parsed.task, parsed.length)
-            self._configs[key] = name
-        return self._configs[key]
-
-    def config_of_record(self, config: Any) -> str:
-        """Return the configuration that a record names."""
-        self.records_name_config = True
-        return self.config(config)
-
-    def config_by_name(self, task: str | None, length: Any) -> str:
-        """Return the configuration by the task and length, else by the file's name or folders.
-
-        The name of a file may be that of a configuration (`cwe_4k.csv`), and the task of a tool may
-        be one too (`ruler_qa_squad_4k`).
-        """
-        key = "by name", task, length
-        if key not in self._configs:
-            self._configs[key] = self._config_by_name(task, length)
-        return self._configs[key]
-
-    def _config_by_name(self, task: str | None, length: Any) -> str:
-        for text in (task, stem_of(self.file)):
-            config = config_in_name(self.names, text) if text else None
-            if config is not None and self.options.config is None:
-                if text != task:
-                    self._check_name_of_file(task, length)
-                self._check_name_of_file(None, self.options.length)
-                return self.config(config)
-        if task is not None and task_named(task, self.names) in self.names.tasks:
-            return self.config(task=task, length=length)
-        facts = facts_of_folders(self.file, self.names)
-        return self.config(
-            task=facts.get("task") or task,
-            length=facts.get("length") or length,
-            languages=facts.get("languages"),
-        )
-
-    def _check_name_of_file(self, task: str | None, length: Any) -> None:
-        """Raise RulerError if a task or length is not the one in the file's name."""
-        name = config_in_name(self.names, stem_of(self.file))
-        if name is None or self.is_own_run:
-            return
-        parsed = self.names.parse(name)
-        task = None if task is None else task_named(task, self.names)
-        is_other_task = task in self.names.tasks and task != parsed.task
-        if is_other_task or (length is not None and self._is_other_length(length, parsed.length)):
-            fact = task if is_other_task else length
-            raise RulerError(
-                f"'{self.file}' is called '{name}', but its records or the options say '{fact}': "
-                "correct the file's name, or the option."
-            )
-
-    def _config(self, config: Any, task: Any, length: Any, languages: Any) -> str:
-        wanted = self.options.config
-        if config is not None:
-            if wanted is not None and str(config) not in (wanted, self.names.parse(wanted).name):
-                raise self._contradiction(f"'{config}'", "--config", wanted)
-            self._check_length_of(str(config))
-            return str(config)
-        if length is not None and not re.fullmatch(r"\d+[kmKM]", str(length)):
-            length = row_number(length)
-        if task is not None:
-            task = task_named(str(task), self.names)
-        if wanted is not None:
-            parsed = self.names.parse(wanted)
-            if task in self.names.tasks and task != parsed.task:
-                raise self._contradiction(f"'{task}'", "--config", wanted)
-            if self._is_other_length(length, parsed.length):
-                raise self._contradiction(f"{length} tokens", "--config", wanted)
-            return parsed.name
-        if task is None:
-            raise RulerError(
-                f"'{self.file}' does not name its configuration: add --config, such as vt_4k or "
-                "niah_none_64k_pl, or call the file so (vt_4k.csv), or keep it in folders "
-                "LANGUAGE, LENGTH and TASK."
-            )
-        return self._name_config(task, length, languages)
-
-    def _check_length_of(self, config: str) -> None:
-        """Raise RulerError if --length is not the length of a configuration that a record names."""
-        asked = self.options.length
-        length = None
-        with suppress(RulerError):  # an unknown name, which is refused later
-            length = self.names.parse(config).length
-        if asked is not None and self._is_other_length(length, asked):
-            raise self._contradiction(f"'{config}'", "--length", asked)
-
-    def _name_config(self, task: str, length: str | int | None, languages: str | None) -> str:
-        """Return the configuration of a task, at the length that the file gives or --length."""
-        dataset = self.names.dataset
-        check_name("task", task, self.names.tasks, "ruler score --help")
-        if dataset == "oneruler" and languages is None:
-            raise RulerError(f"'{self.file}' does not name its language: add --config NAME.")
-        if self.options.length is not None:
-            if self._is_other_length(length, self.options.length):
-                raise self._contradiction(f"{length} tokens", "--length", self.options.length)
-            length = self.options.length
-        if length is None:
-            raise RulerError(
-                f"'{self.file}' does not give the length of '{task}': add --length, such as 4k."
-            )
-        if isinstance(length, int):
-            length = name_of_tokens(length, dataset)
-        parts = [task, length]
-        if dataset == "oneruler" and languages:
-            parts.append(languages)
-        tokenizer = self.options.tokenizer or self._find_tokenizer(task, length, languages)
-        if tokenizer != DEFAULT_TOKENIZER:
-            parts.append(tokenizer)
-        return "_".join(parts)
-
-    def _is_other_length(self, file_length: str | int | None, length: str) -> bool:
-        """Return whether a file gives another length; a number such as a year is not a length."""
-        tokens = tokens_in(str(file_length), self.names.dataset)
-        return tokens is not None and tokens != parse_length(length, self.names.dataset)
-
-    def _contradiction(self, answers: str, flag: str, value: str) -> RulerError:
-        return RulerError(
-            f"'{self.file}' has answers for {answers}, but {flag} is {value}: leave {flag} out."
-        )
-
-    def _find_tokenizer(self, task: str, length: str, languages: str | None) -> str:
-        """Return the only tokenizer for which the release has such rows.
-
-        Raises RulerError if there are several; without a release it is the default tokenizer.
-        """
-        if self.release is None:
-            return DEFAULT_TOKENIZER
-        configs = [self.release.parse(name) for name in self.release.configs]
-        candidates = set()
-        for config in configs:
-            same_languages = languages is None or languages == config.languages
-            if config.task == task and config.length == length and same_languages:
-                candidates.add(config.tokenizer)
-        tokenizers = sorted(candidates or {config.tokenizer for config in configs})
-        if len(tokenizers) > 1:
-            raise RulerError(
-                f"The release has these rows under {' and '.join(tokenizers)}: add --tokenizer."
-            )
-        return tokenizers[0]
-
 
 def _is_null(value: Any) -> bool:
     return isinstance(value, str) and value.strip().lower() in _PRINTED_NULLS
@@ -660,129 +461,3 @@ def _converted(name: str, value: Any, kind: type) -> Any:
     if kind is bool and str(value).lower() in ("true", "false"):
         return str(value).lower() == "true"
     raise TypeError(f"{name} is {str(value)[:40]!r}, not of type {kind.__name__}")
-
-
-# ---- Names in paths ------------------------------------------------------------------------------
-
-
-def path_text(file: Path) -> str:
-    """Return the path of a file with forward slashes, without the suffix of a compression."""
-    text = file.absolute().as_posix()
-    for suffix in COMPRESSED_SUFFIXES:
-        text = text.removesuffix(suffix)
-    return text
-
-
-def without_seed(file: Path) -> str:
-    """Return the folder of a file, without the number of its seed or sample."""
-    folder = str(file.parent)
-    seeds = [*SEED.finditer(folder)]
-    return folder[: seeds[-1].start()] + folder[seeds[-1].end() :] if seeds else folder
-
-
-def stem_of(file: Path) -> str:
-    """Return the name of a file without its suffixes."""
-    return Path(path_text(file)).stem
-
-
-def is_oneruler(file: Path) -> bool:
-    """Return whether a file's name or its folders name a task that only ONERULER has."""
-    if dataset_of(stem_of(file)) == "oneruler":
-        return True
-    folders = {folder.name for folder in file.absolute().parents}
-    only_there = {*TASKS["oneruler"]} - {*TASKS["ruler"]}
-    return bool(folders & only_there)
-
-
-def task_named(text: str, names: Names) -> str:
-    """Return the task that another tool calls so; other texts are returned unchanged."""
-    if text in names.tasks:
-        return text
-    short = text.removeprefix("ruler_")
-    return TASK_ALIASES.get(short, short if short in names.tasks else text)
-
-
-def config_in_name(names: Names, text: str) -> str | None:
-    """Return the longest configuration name at the end of a text: `vt_4k` of `general_qa_vt_4k`.
-
-    A task may have another tool's name, and a length may be a number of tokens.
-    """
-    found = _split_name(names, text)
-    return found[1].name if found else None
-
-
-def label_of(file: Path, names: Names) -> str | None:
-    """Return what a file's name says besides its configuration: `qwen` of qwen_vt_4k.jsonl.
-
-    Seeds and numbers that tell the files of one run apart say nothing (01_vt_4k.jsonl), and a
-    tokenizer may be the name of a model (vt_4k_qwen.jsonl). None without a configuration.
-    """
-    found = _split_name(names, stem_of(file))
-    if found is None:
-        return None
-    before, config = found
-    tokenizer = "" if config.tokenizer == DEFAULT_TOKENIZER else config.tokenizer
-    parts = [SEED.sub("", before), tokenizer]
-    return " ".join(part for part in parts if re.search(r"[^\W\d_]", part))
-
-
-def _split_name(names: Names, text: str) -> tuple[str, Config] | None:
-    """Split a name into what stands before the configuration at its end, and that."""
-    words = text.split("_")
-    for start in range(len(words) - 1):
-        for end in range(len(words) - 1, start, -1):
-            task = task_named("_".join(words[start:end]), names)
-            if task not in names.tasks and task != ABLATION:
-                continue
-            with suppress(RulerError):
-                config = names.parse("_".join([task, *words[end:]]))
-                return "_".join(words[:start]), config
-    return None
-
-
-def facts_of_folders(file: Path, names: Names) -> dict[str, Any]:
-    """Return the task, length (tokens) and languages that a file's name and its folders give.
-
-    `en-ko/niah_none/64000/prediction_o3.jsonl` gives niah_none, 64000 and en-ko. The folders may be
-    in any order, and the nearest ones count. Many folders have names of two letters, so a language
-    has to be next to the file, or to a folder that is one of the three.
-    """
-    code = "|".join(names.languages)
-    facts: dict[str, Any] = {}
-    is_next = True
-    parts = [stem_of(file), *(folder.name for folder in file.absolute().parents)]
-    for number, part in enumerate(parts):
-        fact: tuple[str, Any] | None = None
-        if part in (*names.tasks, ABLATION):
-            fact = "task", part
-        elif tokens := tokens_in(part, names.dataset):
-            fact = "length", tokens
-        elif is_next and re.fullmatch(rf"(?:{code})(?:-(?:{code}))?", part):
-            fact = "languages", part
-        if fact is not None:
-            facts.setdefault(*fact)
-        is_next = fact is not None or number == 0
-    return facts
-
-
-def tokens_in(word: str, dataset: str) -> int | None:
-    """Return the length that a word names, in tokens; None for other words, such as a year."""
-    if re.fullmatch(r"[1-9]\d{3,6}", word):
-        return int(word) if int(word) % 1000 == 0 or int(word) % 1024 == 0 else None
-    try:
-        return parse_length(word, dataset) if re.fullmatch(r"\d+[km]", word) else None
-    except RulerError:
-        return None
-
-
-def name_of_tokens(tokens: int, dataset: str) -> str:
-    """Return the name of a length in tokens, or the number if the data set has no name for it.
-
-    In ruler 4096 is `4k`. 128000 stays 128000: it is 125 times 1024, but is not called 125k.
-    """
-    try:
-        name = length_name(tokens, dataset)
-        parse_length(name, dataset)  # names end at 4m
-    except RulerError:
-        return str(tokens)
-    return name
