@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
 from ruler_common.text import number_of
+from ruler_eval.figures.curves import curves
 from ruler_eval.figures.depth import depth_maps, depth_table
 from ruler_eval.figures.differences import differences, pair_runs
 from ruler_eval.figures.figure import Figure
@@ -29,20 +30,11 @@ from ruler_eval.figures.runs import (
     rows_figure,
     runs_figure,
 )
-from ruler_eval.figures.scores import (
-    averages,
-    cells,
-    control,
-    curves,
-    groups,
-    scores,
-    tasks,
-    variants,
-    words,
-)
+from ruler_eval.figures.scores import averages, groups, scores
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.structure import complexity, correlation_of
 from ruler_eval.figures.summary import summary
+from ruler_eval.figures.task_scores import cells, control, tasks, variants, words
 
 FIGURES: dict[str, Callable[[Runs], list[Figure]]] = {
     "summary": lambda runs: [summary(runs, pair_runs(runs))],

@@ -32,8 +32,9 @@ from ruler_eval.figures.figure import (
     record_of,
     score_fields,
 )
-from ruler_eval.figures.scores import MEANS, OTHER_TASKS, heat_map, marked_means
+from ruler_eval.figures.scores import MEANS, OTHER_TASKS, marked_means
 from ruler_eval.figures.series import Runs, Series, chosen
+from ruler_eval.figures.task_scores import heat_map
 from ruler_eval.prediction import ABLATION
 
 NIAH = GROUPS["oneruler"]["niah"]

@@ -1,7 +1,6 @@
-"""The scores: `scores`, `averages`, `tasks`, `cells`, `variants`, `control`, `words`, `curves`.
+"""The scores of models by lengths: `scores`, `groups`, `averages`.
 
     scores(runs)[0]       # Table 3 of RULER (arXiv:2404.06654): models, lengths, averages
-    tasks(runs)           # for each model its tasks by lengths, as in Tables 12 to 16
 
 Means and intervals come from score/aggregates.py. In the table of models a dagger marks a score
 that is lower than the first model's: the same rows are compared (analysis/compare.py), and the p
@@ -10,53 +9,31 @@ values are adjusted for all tests of the table by Holm's method.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
-
-import altair as alt
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
 
 from ruler_common.errors import RulerError
-from ruler_common.names import CONTROL_LENGTH
 from ruler_common.text import number_of
 from ruler_eval.analysis.compare import Pairs, paired_cells, paired_over
-from ruler_eval.figures.charts import (
-    GREY,
-    RECORDS,
-    SCORE_AXIS,
-    SCORE_TOOLTIP,
-    by_model,
-    dots_spec,
-    length_axis,
-    spec_of,
-)
 from ruler_eval.figures.effective import effective_length, relative_length
 from ruler_eval.figures.figure import (
-    INTERVAL,
-    LENGTH,
     MODEL,
-    ROWS,
-    SCORE,
     Column,
     Figure,
-    Pivot,
     Record,
     has_values,
     record_of,
-    score_fields,
 )
 from ruler_eval.figures.published import published_means
-from ruler_eval.figures.runs import TROUBLES, count_troubles, is_doubtful
 from ruler_eval.figures.series import Runs, Series
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, combine
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
 from ruler_eval.score.intervals import (
     CONFIDENCE,
     MIN_INDEPENDENT_ROWS,
     difference_p,
     holm,
 )
-from ruler_eval.score.results import Cell, GroupSummary, LengthMean
+from ruler_eval.score.results import GroupSummary, LengthMean
 
 MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
 AVERAGES: tuple[tuple[Literal["weighted_inc", "average", "weighted_dec"], str], ...] = (
@@ -67,19 +44,10 @@ AVERAGES: tuple[tuple[Literal["weighted_inc", "average", "weighted_dec"], str], 
 """The averages over the lengths, and the headers of their columns."""
 BELOW = "†"
 OTHER_TASKS = "* a mean over different tasks than the other means of this row."
-WHOLE_WORDS = (
-    "whole words: the share of answers that contain a reference as whole words; the score also "
-    "accepts a reference within a longer word."
-)
 WEIGHTS = "inc, dec: averages in which longer, and in which shorter, lengths weigh more."
 EFFECTIVE = "effective: the longest length with a score at or above the threshold."
 BRACKETS = "In brackets: by the lower and by the upper ends of the scores' intervals."
 RELATIVE = "relative: the longest length with 85 % of the score at the shortest."
-_LABEL_GAP = 4.6  # points of score between the names at the ends of lines
-_MAX_LABEL_WIDTH = 150  # pixels of such a name
-
-
-# ---- Models by lengths -----------------------------------------------------------------------
 
 
 def scores(runs: Runs, with_published: bool = False) -> list[Figure]:
@@ -404,360 +372,3 @@ def overall_average(runs: Runs) -> float | None:
         if means:
             all_averages.append(sum(means) / len(means))
     return min(all_averages, default=None)
-
-
-# ---- Tasks by lengths ------------------------------------------------------------------------
-
-
-def tasks(runs: Runs, in_full: bool = False) -> list[Figure]:
-    """Return each series' tasks by lengths, and their mean; a cell is the mean over languages.
-
-    `in_full` adds the average of each task over the lengths, and shows every interval.
-    """
-    figures = []
-    for series in runs.series:
-        title = f"{series.label}, {runs.dataset}, {series.tokenizer}"
-        if series.languages != "en":
-            title += f", {MEANS.get(series.languages, series.languages)}"
-        configs: dict[str, list[str]] = {task: [] for task in runs.tasks}
-        for name, cell in series.cells.items():
-            configs[cell["task"]].append(name)
-        scored = {task: names for task, names in configs.items() if names}
-        figure = heat_map(runs, series, f"tasks-{series.id}", title, "task", scored)
-        group = series.groups["all"]
-        records = [*figure.records, *_mean_records_of(series, group)]
-        if in_full and not runs.has_one_length:
-            records += _averages_of_tasks(records, runs, group)
-        note = OTHER_TASKS if any(marked_means(group).values()) else ""
-        below = [*scored, mean_name(group)] if in_full else [mean_name(group)]
-        pivot = Pivot(Column("task", "row"), "column", Column("score", "score", mark="mark"), below)
-        figures.append(replace(figure, records=records, note=note, pivot=pivot))
-    return figures
-
-
-def cells(runs: Runs) -> list[Figure]:
-    """Return every cell of the tasks by lengths on a line of its own."""
-    return [
-        replace(figure, name=figure.name.replace("tasks", "cells"), pivot=None, grid=None)
-        for figure in tasks(runs)
-    ]
-
-
-def heat_map(
-    runs: Runs,
-    series: Series,
-    name: str,
-    title: str,
-    rows_are: str,
-    configs: Mapping[str, Sequence[str]],
-) -> Figure:
-    """Return a heat map of scores by rows and lengths; `configs` has the configurations by row."""
-    records = []
-    for row, names in configs.items():
-        for length in runs.lengths:
-            of_length: dict[str, Cell] = {}
-            for config in names:
-                cell = series.run.results["configurations"][config]
-                if cell["length"] == length:
-                    of_length[config] = cell
-            score, strict, interval = combine(of_length, series.run.rows)
-            if not _has_intervals(series):
-                interval = None
-            fields = {"row": row, "column": length.upper(), "strict": strict, "mark": ""}
-            label = f"{row} at {length.upper()}"
-            record = record_of(series, list(of_length), label, **fields, **_rows_of(of_length))
-            records.append({**record, **score_fields(score, interval)})
-    columns = [
-        Column(rows_are, "row"),
-        Column("length", "column"),
-        SCORE,
-        INTERVAL,
-        Column("strict", "strict"),
-        ROWS,
-        Column("of these", "troubles"),
-    ]
-    return Figure(
-        name=name,
-        title=title,
-        caption=f"{title}: every cell",
-        columns=[MODEL, *columns] if len(runs.series) > 1 else columns,
-        records=records,
-        pivot=Pivot(Column(rows_are, "row"), "column", SCORE),
-        grid="heat",
-        width="half",
-        series=[series.id],
-    )
-
-
-def _has_intervals(series: Series) -> bool:
-    """Return whether intervals are valid: not those of a run that its scores stopped."""
-    return any(cell["interval"] is not None for cell in series.cells.values())
-
-
-def _rows_of(of_length: Mapping[str, Cell]) -> Record:
-    """Return the number of rows of cells, and how many are missing, failed and so on."""
-    counts = count_troubles(of_length)
-    texts = [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items()]
-    rows = sum(cell["n"] for cell in of_length.values())
-    return {"rows": rows, "troubles": ", ".join(texts), "is_flawed": is_doubtful(counts)}
-
-
-def _mean_records_of(series: Series, group: GroupSummary) -> list[Record]:
-    """Return the records of the mean over the tasks, by length."""
-    row = mean_name(group)
-    records = []
-    for length, is_marked in marked_means(group).items():
-        mean = group["lengths"][length]
-        configs = series.configs(length, series.members.get("all", ()))
-        of_length = {name: series.cells[name] for name in configs}
-        fields = {"row": row, "column": length.upper(), "strict": mean["strict"]}
-        label = f"all tasks at {length.upper()}"
-        record = record_of(series, configs, label, **fields, **_rows_of(of_length))
-        record |= score_fields(mean["score"], mean["interval"])
-        records.append({**record, "mark": "*" if is_marked else ""})
-    return records
-
-
-def _averages_of_tasks(records: Sequence[Record], runs: Runs, group: GroupSummary) -> list[Record]:
-    """Return the average of each row over the lengths, if it was scored at each; no control."""
-    lengths = [length.upper() for length, tokens in runs.lengths.items() if tokens]
-    by_row: dict[str, dict[str, float | None]] = {}
-    for record in records:
-        by_row.setdefault(record["row"], {})[record["column"]] = record["score"]
-    averages_of_rows = []
-    for row, by_length in by_row.items():
-        values = [by_length.get(length) for length in lengths]
-        known = [value for value in values if value is not None]
-        score = sum(known) / len(known) if len(known) == len(values) else None
-        if row == mean_name(group):
-            score = group["average"]["score"]
-        averages_of_rows.append({"row": row, "column": "Avg.", "score": score, "configs": ()})
-    return averages_of_rows
-
-
-def variants(runs: Runs) -> Figure:
-    """Return the scores by other rules: by whole words, and by the best of several samples."""
-    records: list[Record] = []
-    note = ""
-    for series in runs.series:
-        by_place: dict[tuple[str, str], list[float]] = {}
-        for cell in series.cells.values():
-            if cell.get("whole_word") is not None:
-                note = WHOLE_WORDS
-            for name, value in _variants_of(cell):
-                by_place.setdefault((name, cell["length"]), []).append(value)
-        names = dict.fromkeys(name for name, _ in by_place)
-        for name in names:
-            for length in runs.lengths:
-                if values := by_place.get((name, length)):
-                    score = sum(values) / len(values)
-                    place = {"model": series.label, "row": name, "column": length.upper()}
-                    records.append({**place, "score": score})
-    return _pivot_figure(runs, "variants", "Scores by other rules", records, note)
-
-
-def _variants_of(cell: Cell) -> list[tuple[str, float]]:
-    found = []
-    whole_word = cell.get("whole_word")
-    if whole_word is not None:
-        found.append((f"{cell['task']}, whole words", whole_word))
-    for size, mean in sorted(cell.get("pass_at", {}).items(), key=lambda item: int(item[0])):
-        if mean["score"] is not None:
-            found.append((f"{cell['task']}, pass@{size}", mean["score"]))
-    return found
-
-
-def control(runs: Runs) -> Figure:
-    """Return each score in percent of that of the task's control, if it was scored."""
-    records: list[Record] = []
-    for series in runs.series:
-        shares: dict[tuple[str, str], float] = {}  # by task and length
-        for cell in series.cells.values():
-            if (share := cell.get("percent_of_control")) is not None:
-                shares[cell["task"], cell["length"]] = share
-        if shares:
-            for length, mean in series.groups["all"]["lengths"].items():
-                if (share := mean.get("percent_of_control")) is not None:
-                    shares["mean by mean", length] = share
-        for row in [*runs.tasks, "mean by mean"]:
-            for length in runs.lengths:
-                if (row, length) in shares and length != CONTROL_LENGTH:
-                    place = {"model": series.label, "row": row, "column": length.upper()}
-                    records.append({**place, "score": shares[row, length]})
-    title = "Scores in percent of the control's (0k, evidence only)"
-    return _pivot_figure(runs, "control", title, records)
-
-
-def words(runs: Runs) -> Figure:
-    """Return the mean number of right words in ONERULER's cwe, by length."""
-    records: list[Record] = []
-    for series in runs.series:
-        by_place: dict[tuple[str, str], list[float]] = {}
-        for cell in series.cells.values():
-            right = cell.get("words_right")
-            if right is not None:
-                by_place.setdefault((cell["task"], cell["length"]), []).append(right)
-        for (task, length), values in by_place.items():
-            place = {"model": series.label, "row": task, "column": length.upper()}
-            records.append({**place, "score": sum(values) / len(values)})
-    return _pivot_figure(runs, "words", "Words right of ten, mean over the rows", records)
-
-
-def _pivot_figure(
-    runs: Runs, name: str, title: str, records: Sequence[Record], note: str = ""
-) -> Figure:
-    """Return a table of tasks by lengths, without a chart; of several models a row for each."""
-    if len(runs.series) > 1:
-        records = [{**record, "row": f"{record['model']}: {record['row']}"} for record in records]
-    return Figure(
-        name=name,
-        title=title,
-        columns=[Column("task", "row"), Column("length", "column"), SCORE],
-        records=records,
-        note=note,
-        pivot=Pivot(Column("task", "row"), "column", SCORE),
-        fold=title,
-    )
-
-
-# ---- The curves ------------------------------------------------------------------------------
-
-
-def curves(runs: Runs) -> list[Figure]:
-    """Return the curves by length of all tasks and of each category.
-
-    With a single length there is one chart, which has a dot for each category.
-    """
-    columns = [LENGTH, MODEL, SCORE, INTERVAL, Column("tasks", "tasks")]
-    figures = []
-    all_records: list[Record] = []
-    for place, name in enumerate(runs.groups):
-        records = _curve_records(runs, name)
-        all_records += records
-        if not records or runs.has_one_length:
-            continue
-        title = f"Score by length, {'all tasks' if name == 'all' else name}"
-        figures.append(
-            Figure(
-                name="curves" if place == 0 else f"curves-{place}",
-                title=title,
-                columns=columns,
-                records=records,
-                chart=_curve(runs, name, title, records, is_main=place == 0),
-                width="full" if place == 0 else "half",
-            )
-        )
-    if runs.has_one_length and all_records:
-        title = f"Score at {all_records[0]['length']} by category"
-        spec = dots_spec(title, all_records, "group", runs.series, [0, 100])
-        columns.insert(1, Column("category", "group"))
-        figures.append(
-            Figure(name="curves", title=title, columns=columns, records=all_records, chart=spec)
-        )
-    return figures
-
-
-def _curve_records(runs: Runs, group_name: str) -> list[Record]:
-    """Return the means of a group at each length that has a window.
-
-    Means over only some of the group's tasks are left out if any length has all tasks.
-    """
-    complete: list[Record] = []
-    partial: list[Record] = []
-    for length, tokens in runs.lengths.items():
-        for series in runs.series:
-            group = series.groups.get(group_name)
-            mean = None if group is None else group["lengths"].get(length)
-            if group is None or mean is None or mean["score"] is None or not tokens:
-                continue
-            record = record_of(
-                series,
-                series.configs(length, series.members.get(group_name, ())),
-                f"{group_name} at {length.upper()}",
-                group=group_name,
-                length=length.upper(),
-                tokens=tokens,
-                tasks=f"{mean['tasks']} of {group['tasks']}",
-                **score_fields(mean["score"], mean["interval"]),
-            )
-            (complete if mean["tasks"] == group["tasks"] else partial).append(record)
-    return complete or partial
-
-
-def _curve(
-    runs: Runs, group_name: str, title: str, records: Sequence[Record], is_main: bool
-) -> dict[str, Any]:
-    """Return the chart of a group's scores by length; the main one is larger and labelled."""
-    x = length_axis(runs.lengths)
-    color, shape = by_model(runs.series)
-    base = alt.Chart().encode(x=x, y=SCORE_AXIS, color=color)
-    layers = []
-    datasets: dict[str, list[Record]] = {}
-    published = []
-    for model in published_means(runs, group_name).records:
-        for length, tokens in runs.lengths.items():
-            score = model.get(f"at {length}")
-            if tokens and score is not None:
-                at_length = {"tokens": tokens, "length": length.upper(), "score": score}
-                published.append({"published": model["model"], **at_length})
-    if published:
-        datasets["published"] = published
-        point = alt.OverlayMarkDef(size=12, color=GREY)
-        grey = alt.Chart(alt.NamedData("published")).encode(
-            x=x,
-            y=SCORE_AXIS,
-            detail="published:N",
-            tooltip=["published:N", "length:N", SCORE_TOOLTIP],
-        )
-        layers.append(grey.mark_line(color=GREY, strokeWidth=1, opacity=0.7, point=point))
-    thresholds = set()
-    for series in runs.series:
-        if group_name in series.groups:
-            thresholds.add(series.groups[group_name]["threshold"])
-    known = sorted(threshold for threshold in thresholds if threshold is not None)
-    if known:
-        # data of their own: in the chart's they would be drawn once for each record
-        datasets["thresholds"] = [{"threshold": threshold} for threshold in known]
-        rules = alt.Chart(alt.NamedData("thresholds")).mark_rule(
-            color=GREY, strokeDash=[6, 4], aria=False
-        )
-        layers.append(rules.encode(y=alt.Y("threshold:Q", scale=alt.Scale(domain=[0, 100]))))
-    points = base.mark_point(filled=True, size=56, opacity=1)
-    layers += [
-        base.mark_area(opacity=0.16).encode(y="low:Q", y2="high:Q"),
-        base.mark_line(strokeWidth=2),
-        points.encode(shape=shape, tooltip=["model:N", "length:N", SCORE_TOOLTIP, "interval:N"]),
-    ]
-    padding: int | dict[str, int] = 4
-    if is_main:
-        datasets["labels"] = _line_labels(records)
-        names = alt.Chart(alt.NamedData("labels")).mark_text(
-            align="left", dx=9, fontSize=12, limit=_MAX_LABEL_WIDTH
-        )
-        y = alt.Y("place:Q", scale=alt.Scale(domain=[0, 100]))
-        layers.append(names.encode(x=x, y=y, text="model:N", color=color).properties(name="labels"))
-        width = min(_MAX_LABEL_WIDTH, 8 * max(len(series.label) for series in runs.series))
-        padding = {"left": 4, "top": 4, "bottom": 4, "right": width + 16}
-    chart = alt.layer(*layers, data=RECORDS)
-    height = 340 if is_main else 180
-    options: dict[str, Any] = {"height": height, "padding": padding}
-    if known:
-        text = f"Dashed: threshold {' and '.join(f'{value:.1f}' for value in known)}"
-        options["title"] = alt.Title(
-            text, anchor="start", fontSize=11, fontWeight="normal", color=GREY
-        )
-    spec = spec_of(chart, f"{title}: lines with 95 % bands", **options)
-    return {**spec, "datasets": datasets}
-
-
-def _line_labels(records: Sequence[Record]) -> list[Record]:
-    """Return the models' names at the ends of their lines, moved apart to avoid overlaps."""
-    last = {record["model"]: record for record in records}
-    labels = []
-    lowest = math.inf
-    for record in sorted(last.values(), key=lambda record: -record["score"]):
-        lowest = min(record["score"], lowest - _LABEL_GAP)
-        labels.append({**record, "place": lowest})
-    if lowest < 0:
-        labels = [{**label, "place": label["place"] - lowest} for label in labels]
-    return labels

@@ -12,9 +12,9 @@ from ruler_common.names import parse_length
 from ruler_eval.figures.differences import pair_runs
 from ruler_eval.figures.effective import effective_length
 from ruler_eval.figures.runs import count_troubles
-from ruler_eval.figures.scores import tasks
 from ruler_eval.figures.series import open_runs, runs_of
 from ruler_eval.figures.summary import summary
+from ruler_eval.figures.task_scores import tasks
 from ruler_eval.report.page.answers import open_runs as open_answered
 from ruler_eval.report.page.rows import error_note
 from tests.eval.analysis.test_compare import results

@@ -30,7 +30,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.text import bounds, number_of, shortened, visible
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.figures import depth, differences, scores, structure
+from ruler_eval.figures import curves, depth, differences, scores, structure, task_scores
 from ruler_eval.figures.charts import colour, text_on
 from ruler_eval.figures.errors import TaskErrors, error_bars, error_kinds
 from ruler_eval.figures.figure import Column, Figure
@@ -166,7 +166,7 @@ def build_sections(
         Section(
             "curves",
             "By category" if runs.has_one_length else "By length",
-            figures=scores.curves(runs),
+            figures=curves.curves(runs),
         ),
         Section(
             "depth",
@@ -181,10 +181,10 @@ def build_sections(
             "Tasks" if runs.has_one_length else "Tasks by length",
             link="Tasks",
             figures=[
-                *scores.tasks(runs),
-                scores.variants(runs),
-                scores.control(runs),
-                scores.words(runs),
+                *task_scores.tasks(runs),
+                task_scores.variants(runs),
+                task_scores.control(runs),
+                task_scores.words(runs),
             ],
         ),
         Section(

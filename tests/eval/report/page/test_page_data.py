@@ -16,9 +16,10 @@ from ruler_eval.figures.depth import depth_maps
 from ruler_eval.figures.differences import Pair, difference_figure, pair_runs
 from ruler_eval.figures.effective import effective_length
 from ruler_eval.figures.runs import custom_rows_of, facts_of, warnings_about
-from ruler_eval.figures.scores import scores, tasks
+from ruler_eval.figures.scores import scores
 from ruler_eval.figures.series import Runs, ScoredRun, runs_of
 from ruler_eval.figures.summary import summary
+from ruler_eval.figures.task_scores import tasks
 from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.build import build_sections
 from ruler_eval.report.page.rows import PageRows, count_errors, read_rows

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.figures.scores import tasks
 from ruler_eval.figures.series import Runs, runs_of
+from ruler_eval.figures.task_scores import tasks
 from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.rows import read_rows
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults

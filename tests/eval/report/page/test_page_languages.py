@@ -11,8 +11,8 @@ from ruler_eval.figures.differences import difference_figure, pair_runs
 from ruler_eval.figures.figure import Figure
 from ruler_eval.figures.languages import language_figures
 from ruler_eval.figures.runs import warnings_about
-from ruler_eval.figures.scores import tasks
 from ruler_eval.figures.series import Runs, runs_of
+from ruler_eval.figures.task_scores import tasks
 from ruler_eval.report.page.answers import AnsweredRun, open_runs
 from ruler_eval.report.page.rows import read_rows
 from ruler_eval.score.results import load
