@@ -164,4 +164,6 @@ def test_a_tokenizer_may_have_the_name_of_its_folder(trained_tokenizer, tmp_path
     shutil.copytree(trained_tokenizer("crossing"), tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
     build_of(tmp_path / "ruler", Path("mine"), USUAL | {"tokenizers": ["mine"]})
+    manifest = read_manifest(tmp_path / "ruler")
+    assert {entry["tokenizer"] for entry in manifest["files"].values()} == {"mine"}
     check_readable(tmp_path / "ruler")
