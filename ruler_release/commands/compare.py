@@ -296,7 +296,7 @@ def _ruler_figures(runs: Runs) -> tuple[dict[str, Any], list[Figure]]:
 def _read_errors(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a file of `ruler errors --out`. Raises RulerError."""
     if not path.exists():
-        raise RulerError(f"There is no '{path}'. Write it with: ruler errors RUN --out {path}")
+        raise RulerError(f"'{path}' does not exist. Write it with: ruler errors RUN --out {path}")
     try:
         errors = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
         if all(isinstance(error[key], str) for error in errors for key in ("languages", "kind")):

@@ -138,7 +138,7 @@ def anytime_bounds(
     alpha: float = ALPHA,
     independence: np.ndarray | None = None,
 ) -> tuple[float, float]:
-    """Return a confidence interval: the margins about which there is no verdict yet.
+    """Return a confidence interval of the mean drop: the margins that are not yet decided.
 
     Each end misses with a probability of at most `alpha`, however often the interval is computed.
     The evidence grows with the distance of the margin, so the ends are found by root search.
@@ -146,7 +146,9 @@ def anytime_bounds(
     from scipy.optimize import brentq
 
     def log_evidence(margin: float, side: int) -> float:
-        return float(np.log(evidence(drops, margin, of, independence)[side][-1] * alpha))
+        smaller, larger = evidence(drops, margin, of, independence)
+        last = (larger if side else smaller)[-1]
+        return float(np.log(last * alpha))
 
     def bound(side: int, end: float) -> float:
         is_ruled_out = log_evidence(end * _END, side) > 0

@@ -217,7 +217,7 @@ def _saved_dataset(folder: Path) -> list[Path]:
         files = [folder / name for name in names]
         for file in files:
             if not file.is_file():
-                raise RulerError(f"There is no '{file}', which '{state}' names: get it again.")
+                raise RulerError(f"'{file}', which '{state}' names, does not exist: get it again.")
         return files
     splits = folder / "dataset_dict.json"
     if not splits.is_file():

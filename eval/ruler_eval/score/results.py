@@ -505,7 +505,7 @@ def read_lines(path: Path, texts: bool = True) -> Lines:
     file = path.with_name(stored["file"]) if stored else rows_path(path)
     if not file.is_file():
         raise RulerError(
-            f"There is no '{file}', which has the rows of '{path}': keep both files together, or "
+            f"'{file}', which has the rows of '{path}', does not exist: keep both together, or "
             "score the answers again."
         )
     if stored and sha256_of(file) != stored["sha256"]:
@@ -610,9 +610,9 @@ def load(path: Path) -> Results:
     if not path.exists():
         if path.name == "results.json":
             raise RulerError(
-                f"There is no '{path}'. Make it: ruler score {path.parent} --out {path}"
+                f"'{path}' does not exist. Make it: ruler score {path.parent} --out {path}"
             )
-        raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
+        raise RulerError(f"'{path}' does not exist: name a scored RUN folder or a results.json.")
     what = "not a results.json of `ruler score`"
     scored = path.with_name(f"{path.stem}.results.json")
     remedy = "If it has predictions, score them: "

@@ -370,7 +370,7 @@ def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
         ["analyze", file],
         ["results", file, "--model", "o/m"],
     ):
-        assert f"There is no '{file}'. Make it: ruler score {run}" in ruler_error(*command)
+        assert f"'{file}' does not exist. Make it: ruler score {run}" in ruler_error(*command)
 
 
 # ---- Errors without a release ----------------------------------------------------------------
