@@ -234,7 +234,7 @@ def _check_other(engine: Engine, other: Engine, options: DoctorOptions) -> list[
         )
     if engine.window and other.window and engine.window != other.window:
         notes.append(
-            f"Their context lengths differ: {engine.window:,} and {other.window:,} tokens."
+            f"Their context windows differ: {engine.window:,} and {other.window:,} tokens."
         )
     return notes
 
@@ -496,7 +496,7 @@ def _shortened_sentence(tally: Tally) -> str:
     elif tally.shortened_b:
         shortened = number_of(tally.shortened_b, "prompt")
         parts.append(f"The other server shortened {shortened} that the first read whole.")
-    return f"{' '.join(parts)} Give both the same context length, and compare again."
+    return f"{' '.join(parts)} Give both the same context window, and compare again."
 
 
 def _json(comparison: Comparison, options: DoctorOptions, notes: list[str]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class Engine:
     """Renders rows as a run does; None if the template cannot be used."""
     provider: Provider | None
     window: int | None
-    """The context length in tokens, if it is known."""
+    """The context window in tokens, if it is known."""
     mode: str
     counts: Literal["exact", "unchecked"] = "unchecked"
     """Whether prompts are counted by the model's tokenizer or the server before they are sent."""
@@ -86,7 +86,7 @@ def open_engine(
     Args:
         options: The options of a run on it.
         release: The release.
-        files: The files of the rows: vllm sets its context length for them.
+        files: The files of the rows: vllm sets its context window for them.
         salt: The salt of the examination; None if prefix caches do not matter.
 
     Raises RulerError.
@@ -191,7 +191,7 @@ def check_rows_fit(
         if tokens + prompt.max_tokens > engine.window:
             raise RulerError(
                 f"The rows of {config} do not fit: row {index} has {tokens:,} {unit}, and "
-                f"{prompt.max_tokens:,} more for the answer; {server}'s context length is "
+                f"{prompt.max_tokens:,} more for the answer; {server}'s context window is "
                 f"{engine.window:,}. Choose shorter rows (--lengths, --configs), give the server a "
                 "longer context or, if that length is wrong, --max-model-len."
             )

@@ -271,7 +271,7 @@ def _shortened(rows: Sequence[ObservedRow]) -> Pattern | None:
         name="tokens",
         sentence=f"The server shortened {number_of(len(shortened), 'prompt')}: "
         f"{shortened[0].record['error']}.",
-        remedy="Raise the server's context length (vLLM: `--max-model-len`; Ollama: `num_ctx`)",
+        remedy="Raise the server's context window (vLLM: `--max-model-len`; Ollama: `num_ctx`)",
     )
 
 
@@ -368,7 +368,7 @@ def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
                 sentence=f"The scores of all {len(solved)} tasks that the model can do at "
                 f"{shorter:,} tokens fall to less than a quarter at {longer:,}.",
                 remedy="A model that was never trained at that length does so, or an engine with a "
-                "wrong context length, sliding window or rope scaling: compare it with another "
+                "wrong context window, sliding window or rope scaling: compare it with another "
                 "engine (ruler doctor --against)",
                 is_proof=False,
             )

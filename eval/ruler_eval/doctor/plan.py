@@ -69,7 +69,7 @@ def make_plan(
 ) -> RowPlan:
     """Return the rows of an examination, and up to `max_extra` more of each configuration.
 
-    `window` is the model's context length in tokens, if it is known. Raises RulerError.
+    `window` is the model's context window in tokens, if it is known. Raises RulerError.
     """
     compares = options.against is not None or options.save is not None
     files = _chosen(release, options, window, compares)

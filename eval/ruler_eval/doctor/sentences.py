@@ -161,7 +161,7 @@ def headline(verdict: Verdict, provider: Provider | None = None) -> str:
         remedy = CONDITIONS["template"].remedy_on(provider)
         return f"{template_sentence(verdict.lost_text)} {_capital(remedy)}."
     if verdict.tokens.state == "engine":
-        remedy = "raise the server's context length"
+        remedy = "raise the server's context window"
         if provider is not None:
             remedy = provider.remedies.get("tokens", remedy)
         remedy = BOS_REMEDY if verdict.tokens.kind == "bos" else remedy

@@ -246,7 +246,7 @@ def test_a_shorter_context_length_is_noted(root, tmp_path):
     ):
         printed, verdict = against(root, tmp_path, one.url, two.url)
     assert printed.code == 0, printed
-    assert verdict["notes"] == ["Their context lengths differ: 8,192 and 4,500 tokens."]
+    assert verdict["notes"] == ["Their context windows differ: 8,192 and 4,500 tokens."]
 
 
 def shortens_every_fourth(request: Request) -> Reply:
