@@ -37,7 +37,7 @@ TOLERANCE = 64
 MAX_SHOWN = 500
 """Characters of a server's message that are shown and stored."""
 MIN_PROMPT = 200
-"""Characters of a prompt that no answer repeats by itself."""
+"""Characters of a prompt that is looked for in the answer."""
 MAX_SEARCHED = 2000
 """Characters of a server's message that are searched: it may quote the prompt."""
 SAMPLER_NAMES = (
@@ -234,14 +234,14 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     text, thought = text_and_thought(content)
     if text is None:
         return _malformed(f"no text in the answer: {shown_json(body)}")
-    if _holds_prompt(text, request.prompt):
+    reasoning = reasoning_of(message) or thought or None
+    counts = _counts(body.get("usage"), request, is_empty=not (text or reasoning))
+    if _holds_prompt(text, request.prompt, counts["completion_tokens"]):
         return Failure(
             kind="fatal",
             sentence="the answer holds the whole prompt, in which every reference is found",
             remedy="turn off what repeats it, such as echo or return_full_text",
         )
-    reasoning = reasoning_of(message) or thought or None
-    counts = _counts(body.get("usage"), request, is_empty=not (text or reasoning))
     answer = Answer(text=text, finish_reason="stop", reasoning=reasoning, **counts)
     if any(body.get(name) is True for name in ("truncated", "context_truncated")):
         said = "the server says that it shortened the prompt"
@@ -251,11 +251,18 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     return _ended(answer, reason, request)
 
 
-def _holds_prompt(text: str, prompt: Prompt) -> bool:
-    """Whether a server has put the prompt before the answer."""
+def _holds_prompt(text: str, prompt: Prompt, generated: int | None) -> bool:
+    """Whether a server has put the prompt into the answer.
+
+    A model may repeat a short prompt itself, if it has generated as many tokens.
+    """
     turns = [turn["content"] for turn in prompt.messages if turn["role"] == "user"]
-    asked = max(turns or [prompt.text or ""], key=len).strip()
-    return MIN_PROMPT <= len(asked) <= len(text) and asked in text
+    question = max(turns or [prompt.text or ""], key=len).strip()
+    if len(question) < MIN_PROMPT or question not in text:
+        return False
+    if generated is None:
+        generated = prompt.max_tokens
+    return prompt.row_tokens > min(generated, prompt.max_tokens)
 
 
 def _reason_of(choice: dict[str, Any]) -> Any:

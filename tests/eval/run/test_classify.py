@@ -310,6 +310,21 @@ def test_an_answer_that_holds_the_whole_prompt_is_no_answer():
         assert isinstance(classify(Reply(status=200, body=body), Request(prompt=prompt)), Answer)
 
 
+@pytest.mark.parametrize(
+    ("row_tokens", "generated", "is_answer"),
+    [(90, 100, True), (90, 9, False), (90, None, True), (4000, None, False), (4000, 4100, False)],
+)
+def test_a_model_may_repeat_a_prompt_that_it_has_the_tokens_to_write(
+    row_tokens, generated, is_answer
+):
+    """Without a haystack a prompt is short, and one such answer must not end the run."""
+    text = "A number is hidden in this text: 1234567. " * 9
+    prompt = replace(PROMPT, text=text, row_tokens=row_tokens, max_new_tokens=128)
+    body = completion(text=f"{text}7654321", completion_tokens=generated)
+    outcome = classify(Reply(status=200, body=body), Request(prompt=prompt))
+    assert isinstance(outcome, Answer) == is_answer
+
+
 def test_a_page_for_browsers_says_what_it_is():
     page = "<!doctype html><title>Just a moment...</title>"
     for status in (200, 403, 503):
