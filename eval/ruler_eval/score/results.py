@@ -505,8 +505,8 @@ def read_lines(path: Path, texts: bool = True) -> Lines:
     file = path.with_name(stored["file"]) if stored else rows_path(path)
     if not file.is_file():
         raise RulerError(
-            f"'{file}', which has the rows of '{path}', does not exist: keep both together, or "
-            "score the answers again."
+            f"'{file}', which has the rows of '{path}', does not exist: keep both files together, "
+            "or score the answers again."
         )
     if stored and sha256_of(file) != stored["sha256"]:
         raise RulerError(f"'{file}' is not the table of '{path}': score the answers again.")
