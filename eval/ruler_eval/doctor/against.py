@@ -48,6 +48,11 @@ from ruler_eval.run.server import Server
 
 COMPARED_SETTINGS = ("mode", "direct", "system", "thinking")
 """Settings that have to be equal in stored answers."""
+FIELDS_BESIDE_THE_ANSWER = {
+    *("provider", "service_tier", "user", "safety_identifier", "metadata", "store"),
+    *("prompt_cache_key", "cache_salt", "cache_prompt"),
+}
+"""Fields of a request that say who answers, who asks or what is kept, not what is asked."""
 HEADS = {
     "different": "Different deployment.",
     "same": "",  # its headline begins so
@@ -293,7 +298,10 @@ def _check_stored(folder: Path, engine: Engine) -> None:
             f"'{folder}' was run with presence_penalty = {penalty[0]}, and this comparison has "
             f"{penalty[1]}: use the same --presence-penalty."
         )
-    fields = settings.get("arguments", {}), dict(run.engine_args)
+    fields = [
+        {name: value for name, value in arguments.items() if name not in FIELDS_BESIDE_THE_ANSWER}
+        for arguments in (settings.get("arguments", {}), run.engine_args)
+    ]
     if settings.get("backend") == run.backend == "openai" and fields[0] != fields[1]:
         raise RulerError(
             f"The requests of '{folder}' had the fields {fields[0]}, and those of this comparison "

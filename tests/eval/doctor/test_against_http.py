@@ -205,6 +205,19 @@ def test_stored_answers_of_other_prompts_are_refused(flags, words, root, tmp_pat
     assert words in flat(printed.stderr)
 
 
+def test_stored_answers_of_another_vendor_are_compared(root, tmp_path):
+    """A router's field names the vendor: the prompts and the sampling are the same."""
+    run = tmp_path / "RUN"
+    other, own = (f'provider={{"only": ["{name}"]}}' for name in ("one", "two"))
+    with model_server(answer_from_prompt, models=(MODEL,)) as server:
+        ruler_output(
+            *("run", "-d", root, "-c", "cwe_4k,vt_4k", "-b", "openai", "--base-url", server.url),
+            *("-m", "m", "-o", run, "--mode", "completion", "--engine-arg", other),
+        )
+        printed, verdict = against(root, tmp_path, server.url, run, "--engine-arg", own)
+    assert (printed.code, verdict["outcome"]) == (0, "same"), printed
+
+
 def test_stored_answers_of_other_rows_are_refused(root, tmp_path):
     other = small_release.write(tmp_path / "other", rows=5, lines=20)
     run = tmp_path / "RUN"

@@ -93,7 +93,7 @@ def test_the_condition_that_a_fault_violates_is_named(fault, root, values, tmp_p
 
 
 def test_the_headline_of_a_sound_server_says_what_was_tested(root, values, tmp_path):
-    with served(FaultyEngine(values, delay=0.05)) as server:
+    with served(FaultyEngine(values, delay=0.02)) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
     assert printed.code == 0, printed
     assert verdict["outcome"] == "sound"
