@@ -4,10 +4,16 @@
     python -m bench.same_model --replay A.csv B.csv       # published answers (kvpress)
     python -m bench.same_model --replay RUN_A RUN_B       # runs of `ruler run`
 
-Simulated: EXAMINATIONS (400) of 300 rows. A share of the rows is answered by the flip of a coin, by
-both deployments alike, so that the server's own repeats differ in 0 to 10 % of the rows; in a share
-of the other rows B has another answer. Exit code 1 if equal deployments are called different in
-more than 2.5 %, or deployments that differ in 5 % beyond the noise are found in less than 95 %.
+Simulated: EXAMINATIONS (400) of 300 rows. Both deployments are noisy alike, so that the server's
+own repeats differ in 0 to 10 % of the rows; in a share of the rows that are steady B has another
+answer. Exit code 1 if equal deployments are called different more often than chance allows at 2.5 %,
+or deployments that differ in 5 % beyond the noise of coins are found in less than 95 %. The kinds
+of noise:
+
+coins     some rows are answered by the flip of a coin, the others are steady
+unequal   every row has its own share of other answers, from none to all, and a thousand of them
+drift     coins, but only in the second half of the rows, twice as many; and at some moment all
+          answers of both deployments change, also in the middle of a wave
 
 Replay: the rows of two sets of answers in 200 random orders, A's answers taken twice; how many rows
 until the verdict, for all tasks and for each.
@@ -17,14 +23,18 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import binom
 
 from ruler_common.text import end_if_unread
 from ruler_eval.doctor.against import DeploymentComparison
@@ -37,40 +47,77 @@ NOISE = (0.0, 0.02, 0.05, 0.1)
 """The shares of rows in which the server's own repeats differ."""
 DIFFERENCES = (0.0, 0.05, 0.15)
 """The shares of rows in which B's answers differ beyond that."""
+KINDS = ("coins", "unequal", "drift")
+"""Of noise."""
 MAX_FALSE, MIN_FOUND = 0.025, 0.95
+
+
+@dataclass(frozen=True)
+class SimulatedRow:
+    """How a row is answered by both deployments."""
+
+    noise: float
+    """The share of answers that are not the usual one."""
+    others: int
+    """How many other answers there are."""
+    differs: bool
+    """Whether B's usual answer is another one."""
 
 
 class SimulatedSide:
     """A side whose answers are drawn."""
 
-    def __init__(self, rng: random.Random, rows: Mapping[Key, str], is_b: bool) -> None:
-        self._rng, self._rows, self._is_b = rng, rows, is_b
+    def __init__(self, clock: Iterator[int], rng: random.Random, is_b: bool, change: int) -> None:
+        self._clock, self._rng, self._is_b, self._change = clock, rng, is_b, change
+        self.rows: Mapping[Key, SimulatedRow] = {}
         self.answers: dict[Key, Answer] = {}
 
     def answer(self, keys: Sequence[Key]) -> None:
         """Draw the answers to rows."""
         for key in keys:
-            kind = self._rows[key]
-            text = "answer"
-            if kind == "coin":
-                text = self._rng.choice(("answer", "another"))
-            elif kind == "different" and self._is_b:
-                text = "another"
+            row = self.rows[key]
+            text = "another" if row.differs and self._is_b else "answer"
+            if self._rng.random() < row.noise:
+                text = f"other {self._rng.randrange(row.others)}"
+            if next(self._clock) >= self._change:
+                text = f"{text}, changed"
             self.answers[key] = Answer(score=1.0, text=text)
 
 
-def simulate(seed: int, noise: float, difference: float, stored: bool) -> tuple[str, int]:
+def simulated_rows(
+    rng: random.Random, kind: str, noise: float, difference: float
+) -> list[SimulatedRow]:
+    """Draw rows whose repeated answers differ in a share of `noise` on average."""
+    rows = []
+    # If the share is u ** m with u uniform, two answers differ in 2 / (m + 1) - 1 / (2 m + 1).
+    power = brentq(lambda m: 2 / (m + 1) - 1 / (2 * m + 1) - noise, 1, 1e6) if noise else 0.0
+    for place in range(ROWS):
+        if kind == "unequal":
+            share, others = rng.random() ** power if noise else 0.0, 1000
+            differs = rng.random() < difference
+        else:
+            coins = 2 * noise
+            if kind == "drift":
+                coins = 2 * coins if place >= ROWS / 2 else 0.0
+            share, others = 0.5 if rng.random() < coins else 0.0, 1
+            differs = not share and rng.random() < difference / (1 - coins)
+        rows.append(SimulatedRow(share, others, differs))
+    return rows
+
+
+def simulate(
+    seed: int, noise: float, difference: float, stored: bool, kind: str = "coins"
+) -> tuple[str, int]:
     """Return the outcome of an examination, and its rows."""
     rng = random.Random(seed)
     keys = [("cwe_4k", index) for index in range(ROWS)]
-    rows = {}
-    for key in keys:
-        kind = "coin" if rng.random() < 2 * noise else "stable"
-        if kind == "stable" and rng.random() < difference / (1 - 2 * noise):
-            kind = "different"
-        rows[key] = kind
+    rows = dict(zip(keys, simulated_rows(rng, kind, noise, difference), strict=True))
     names = FIRST if stored else (*FIRST, *FRESH)
-    sides = {name: SimulatedSide(rng, rows, name.startswith("b")) for name in names}
+    change = rng.randrange(ROWS * len(FIRST)) if kind == "drift" else sys.maxsize
+    clock = itertools.count()
+    sides = {name: SimulatedSide(clock, rng, name.startswith("b"), change) for name in names}
+    for side in sides.values():
+        side.rows = rows
     plan = RowPlan(configs=("cwe_4k",), keys=tuple(keys), reserve={}, rows={}, facts={})
     comparison = DeploymentComparison(plan, sides, LOAD, str(seed), stored).run()
     return comparison.outcome, comparison.tally.rows
@@ -140,27 +187,36 @@ def main() -> None:
         replay(*options.replay)
         return
     good = True
-    head = f"{'B':7} {'repeats differ':>14} {'beyond':>7}"
+    head = f"{'B':7} {'noise':8} {'repeats differ':>14} {'beyond':>7}"
     print(f"{head} {'different':>10} {'same':>6} {'noisy':>6} {'rows (median)':>14}")
-    for stored in (False, True):
-        for difference in DIFFERENCES:
-            for noise in NOISE:
-                outcomes: Counter[str] = Counter()
-                rows = []
-                for seed in range(options.examinations):
-                    outcome, count = simulate(seed, noise, difference, stored)
-                    outcomes[outcome] += 1
-                    rows.append(count)
-                share = outcomes["different"] / options.examinations
-                good &= bool(difference) or share <= MAX_FALSE
-                good &= stored or not difference or share >= MIN_FOUND
-                print(
-                    f"{'stored' if stored else 'server':7} {100 * noise:13.0f}% "
-                    f"{100 * difference:6.0f}% {100 * share:9.2f}% {outcomes['same']:6} "
-                    f"{outcomes['noisy']:6} {np.median(rows):14.0f}",
-                    flush=True,
-                )
+    for stored, kind, difference, noise in cases():
+        outcomes: Counter[str] = Counter()
+        rows = []
+        for seed in range(options.examinations):
+            outcome, count = simulate(seed, noise, difference, stored, kind)
+            outcomes[outcome] += 1
+            rows.append(count)
+        share = outcomes["different"] / options.examinations
+        max_false = binom.ppf(0.99, options.examinations, MAX_FALSE)
+        good &= bool(difference) or outcomes["different"] <= max_false
+        good &= stored or kind != "coins" or not difference or share >= MIN_FOUND
+        print(
+            f"{'stored' if stored else 'server':7} {kind:8} {100 * noise:13.0f}% "
+            f"{100 * difference:6.0f}% {100 * share:9.2f}% {outcomes['same']:6} "
+            f"{outcomes['noisy']:6} {np.median(rows):14.0f}",
+            flush=True,
+        )
     sys.exit(not good)
+
+
+def cases() -> Iterator[tuple[bool, str, float, float]]:
+    """Yield what is simulated: stored answers or a server, kind of noise, difference, noise."""
+    for stored, kind in itertools.product((False, True), KINDS):
+        if stored and kind == "drift":
+            continue  # if all answers change after they were stored, the deployment is another one
+        for difference, noise in itertools.product(DIFFERENCES, NOISE):
+            if noise or kind != "unequal":  # no noise is the same as no coins
+                yield stored, kind, difference, noise
 
 
 if __name__ == "__main__":

@@ -108,7 +108,12 @@ class Stream:
 
     def permutation(self, count: int) -> np.ndarray:
         """Return the integers below `count`, ordered by the words at their places."""
-        return np.argsort(self.words(count), kind="stable")
+        words = self.words(count)
+        order = np.argsort(words)  # takes half of the time of a stable sort
+        ordered = words[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            order = np.argsort(words, kind="stable")
+        return order
 
 
 def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Any
+
+import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import Draws, uuids
@@ -123,6 +125,8 @@ class Niah(Task[NiahParams]):
 
     def prepare(self) -> None:
         """Take the haystack, unless each row has other needles as its haystack."""
+        needle = self.templates["needle"]
+        self._needle = needle.format(types=self.params.value_type, key="{0}", value="{1}").format
         self._haystack: Haystack | None = None
         # Strings of the value type in the essays: as values they would occur twice
         self._in_the_text: set[str] = set()
@@ -203,18 +207,12 @@ class Niah(Task[NiahParams]):
         adjectives, nouns = corpora.key_words() if kind == "words" else ([], [])
         population = len(adjectives) * len(nouns) if kind == "words" else 9 * _LOWEST_NUMBER
         drawn = draws.distinct(population, count + len(taken))  # enough to replace all of `taken`
-
-        def strings() -> Iterator[str]:
-            for number in drawn.tolist():
-                if kind == "words":
-                    text = f"{adjectives[number // len(nouns)]}-{nouns[number % len(nouns)]}"
-                else:
-                    text = str(_LOWEST_NUMBER + number)
-                if text not in taken:
-                    yield text
-
-        return islice(strings(), count)
-
-    def _needle(self, key: str, value: str) -> str:
-        needle: str = self.templates["needle"]
-        return needle.format(types=self.params.value_type, key=key, value=value)
+        if kind == "words":
+            firsts, seconds = (part.tolist() for part in np.divmod(drawn, len(nouns)))
+            pairs = zip(
+                map(adjectives.__getitem__, firsts), map(nouns.__getitem__, seconds), strict=True
+            )
+            texts = map("-".join, pairs)
+        else:
+            texts = map(str, (_LOWEST_NUMBER + drawn).tolist())
+        return islice(filterfalse(taken.__contains__, texts), count)

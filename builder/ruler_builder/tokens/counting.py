@@ -273,8 +273,8 @@ class TokenCounter:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text; each different text is counted once."""
-        encode = self.encode
-        tokens = {text: len(encode(text)) for text in dict.fromkeys(texts)}
+        different = dict.fromkeys(texts)
+        tokens = dict(zip(different, map(len, map(self.encode, different)), strict=True))
         return [tokens[text] for text in texts]
 
     def confirmed_count(self, text: str, where: str) -> int:

@@ -88,6 +88,9 @@ def test_equal_words_keep_the_order_of_their_places(monkeypatch):
     words = np.array([7, 3, 7, 3, 0], dtype=np.uint64)
     monkeypatch.setattr(Stream, "words", lambda self, count: words[:count])
     assert Draws("ties").permutation(5).tolist() == [4, 1, 3, 0, 2]
+    many = np.arange(1000, dtype="<u8") % 7
+    monkeypatch.setattr(Stream, "words", lambda self, count: many)
+    assert Draws("ties").permutation(1000).tolist() == permutation_of(1000, many.tolist())
 
 
 @given(KEYS, st.integers(1, 60), st.data())
