@@ -6,9 +6,9 @@
 
 Simulated: EXAMINATIONS (400) of 300 rows. Both deployments are noisy alike, so that the server's
 own repeats differ in 0 to 10 % of the rows; in a share of the rows that are steady B has another
-answer. Exit code 1 if equal deployments are called different more often than chance allows at 2.5 %,
-or deployments that differ in 5 % beyond the noise of coins are found in less than 95 %. The kinds
-of noise:
+answer. Exit code 1 if equal deployments are called different more often than chance allows at
+2.5 %, or deployments that differ in 5 % beyond the noise of coins are found in less than 95 %. The
+kinds of noise:
 
 coins     some rows are answered by the flip of a coin, the others are steady
 unequal   every row has its own share of other answers, from none to all, and a thousand of them
