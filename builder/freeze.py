@@ -83,7 +83,7 @@ def _whole_manifest(root: Path) -> Manifest:
     if [manifest["families"], manifest["tasks"]] != standard:
         raise RulerError(f"'{root}' was built with another suite than {dataset}'s own.")
     for entry in _standard_files(manifest):
-        if entry["rows"] != min(rows, entry["most_rows"] or rows):
+        if entry["rows"] != min(rows, entry["max_rows"] or rows):
             raise RulerError(
                 f"'{root}' has {entry['rows']} rows of {entry['config']}; frozen are {rows}."
             )

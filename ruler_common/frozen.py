@@ -84,7 +84,7 @@ def custom_files(manifest: Manifest, lock: FrozenRows) -> dict[str, list[str]]:
         if languages:
             codes = ", ".join(sorted(languages))
             reasons.insert(0, f"a language that is not one of the 26 ({codes})")
-        if entry["rows"] != min(rows, entry["most_rows"] or rows):
+        if entry["rows"] != min(rows, entry["max_rows"] or rows):
             reasons.append(f"{number_of(entry['rows'], 'row')} per file, not {rows}")
         if reasons or entry["rows_sha256"] != digests.get(entry["config"]):
             files[path] = reasons

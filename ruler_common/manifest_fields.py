@@ -34,9 +34,9 @@ class FileEntry(TypedDict):
     language: str
     instruction_language: str
     rows: int
-    # The number of rows that can be built (questions of a corpus), `max_rows` in code; None if any
+    # The number of rows that can be built (questions of a corpus); None if any
     # number can
-    most_rows: int | None
+    max_rows: int | None
     tokens: TokenFigures
     fill: float  # mean `length` as a share of `max_length` - reserve
     unit: int  # tokens of the largest haystack unit that did not fit

@@ -17,7 +17,7 @@ from ruler_common.names import Config
 from ruler_common.rows import canary_of, features
 
 _ENTRY = {
-    "most_rows": None,
+    "max_rows": None,
     "fill": 1.0,
     "unit": 1,
     "exhausted": 0,

@@ -36,7 +36,7 @@ def published(release: Path, tmp_path: Path) -> Callable[..., Path]:
         for source in manifest["sources"].values():
             source["variant"] = "canonical"
         for entry in manifest["files"].values():
-            entry["rows"] = min(500, entry["most_rows"] or 500)
+            entry["rows"] = min(500, entry["max_rows"] or 500)
         edit(manifest)
         (tmp_path / name).mkdir()
         (tmp_path / name / MANIFEST).write_text(json.dumps(manifest))

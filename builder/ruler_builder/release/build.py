@@ -121,7 +121,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
             missing.append(job)
             rows += job.rows
             tokens += job.tokens
-        elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
+        elif entry["rows"] != min(job.rows, entry["max_rows"] or job.rows):
             raise RulerError(
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
                 f"ask for --rows {entry['rows']} or give a new folder."

@@ -218,7 +218,7 @@ class FileRows:
             "language": config.language,
             "instruction_language": config.instruction_language,
             "rows": len(lengths),
-            "most_rows": task.max_rows,
+            "max_rows": task.max_rows,
             "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
             "fill": 0.0 if task.is_control else mean / (config.max_length - task.key.reserve),
             "unit": max(self._next_unit_tokens, default=0),

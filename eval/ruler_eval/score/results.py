@@ -37,7 +37,7 @@ The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if
       duplicated              further predictions for rows that had one; the first counts
       proof                   the evidence that the answers belong to the rows: "rows" (the run's
                               digest of the rows), "prompt" (every answer's prompt), "references"
-                              (only the references or the question), "own" (the files have the
+                              (only the references or the question), "file" (the files hold the
                               references), "none"
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
@@ -100,7 +100,7 @@ ROW_COUNTS: tuple[Literal["rows_requested", "rows_available"], ...] = (
     "rows_requested",
     "rows_available",
 )
-Proof = Literal["rows", "prompt", "references", "own", "none"]
+Proof = Literal["rows", "prompt", "references", "file", "none"]
 """The evidence that answers belong to their rows; see the module's docstring."""
 UNPROVED: dict[Proof, str] = {
     "none": "Unverified: nothing ties these answers to these rows (no digest, prompt or reference)",

@@ -576,7 +576,7 @@ def _proof(
         have_prompts_of_rows = have_prompts_of_rows and answer.has_prompt_of_row
         are_compared = are_compared and bool(answer.outputs or answer.question)
     if release is None and not are_matched_by_line:
-        return "own"
+        return "file"
     if have_prompts_of_rows:
         return "prompt"
     return "references" if are_compared and release is not None else "none"

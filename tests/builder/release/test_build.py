@@ -248,7 +248,7 @@ def test_a_corpus_with_fewer_questions_gives_fewer_rows(tmp_path):
     root = tmp_path / "many"
     options = replace(SAME, root=root, lengths=("2k",), tasks=("qa_2",), rows=500)
     entry = build(options).manifest["files"]["data/tekken/2k/qa_2.parquet"]
-    assert entry["rows"] == entry["most_rows"] == 114
+    assert entry["rows"] == entry["max_rows"] == 114
     assert build(options).new == []
 
 

@@ -95,7 +95,7 @@ def test_rows_are_called_frozen_only_if_the_lock_has_them(manifest):
     }
     rows = lock.rows["ruler"]
     files = {
-        path: {**entry, "rows": 500, "most_rows": None, "rows_sha256": rows[entry["config"]]}
+        path: {**entry, "rows": 500, "max_rows": None, "rows_sha256": rows[entry["config"]]}
         for path, entry in manifest["files"].items()
     }
     frozen = {**manifest, "sources": sources, "files": files}

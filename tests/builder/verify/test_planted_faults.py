@@ -379,7 +379,7 @@ MANIFEST_FAULTS: list[tuple[str, Any, str]] = [
     (f"files {VT} fill", 1.0, "in the manifest, fill is 1.0, should be"),
     (f"files {VT} unit", 999, "in the manifest, unit is 999, should be"),
     (f"files {VT} exhausted", 3, "in the manifest, exhausted is 3, should be 0"),
-    (f"files {VT} most_rows", 7, "in the manifest, most_rows is 7, should be null"),
+    (f"files {VT} max_rows", 7, "in the manifest, max_rows is 7, should be null"),
     (f"files {VT} rows", 19, "in the manifest, rows is 19, should be 20"),
     (f"files {VT} sha256", "0" * 64, "sha256 is "),
     (f"files {VT} rows_sha256", "0" * 64, "rows_sha256 in the manifest is not that of the rows"),

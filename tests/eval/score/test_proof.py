@@ -78,14 +78,14 @@ def test_prompts_in_the_file_are_compared_with_the_rows(score, rows):
 def test_answers_with_references_are_scored_as_rows_of_their_own_files(score, rows, tmp_path):
     lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
     first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines, "--tokenizer", "tekken")
-    assert (proof, "Unverified" in first) == ("own", False)
+    assert (proof, "Unverified" in first) == ("file", False)
     assert "custom rows: scored without a release" in first
     data = tmp_path / "4096/data/niah_single_2.jsonl"
     data.parent.mkdir(parents=True)
     data.write_text("".join(json.dumps({**line, "index": line["index"]}) + "\n" for line in lines))
     bare = [{"index": line["index"], "pred": line["pred"]} for line in lines]
     name, flags = "4096/pred/niah_single_2.jsonl", ("--references", tmp_path / "4096/data")
-    assert score(name, lines, *flags)[1] == "own"
+    assert score(name, lines, *flags)[1] == "file"
     first, proof, _ = score(name, bare, *flags)
     assert (proof, "Unverified: nothing ties" in first) == ("none", True)
 
