@@ -22,7 +22,13 @@ import click
 
 from ruler_common.errors import RulerError
 from ruler_common.options import Flag, Option, create, flag_of, flags_of
-from ruler_common.text import end_if_unread, hide_progress, plain, without_passwords
+from ruler_common.text import (
+    command_line,
+    end_if_unread,
+    hide_progress,
+    plain,
+    without_passwords,
+)
 from ruler_release import completion
 
 Options = TypeVar("Options")
@@ -178,6 +184,18 @@ class PanelCommand(click.Command):
         super().__init__(name, **more)
         self.options = options
         self.params += common_flags(hidden=True)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the flags; a release that is named without its flag gets a hint."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            _, without_flag, _ = self.make_parser(ctx).parse_args(words)
+            if without_flag and error.param is not None and error.param.name == "dataset":
+                named = command_line("--dataset", without_flag[0])
+                raise click.UsageError(f"Did you mean {named}?", ctx) from None
+            raise
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: `format_options` writes the arguments."""

@@ -150,6 +150,7 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("decide run --max-drop 2 --backend oracle", "To run model B, add --out, or name its"),
         ("decide run run", "Missing option '--max-drop'. See: ruler decide --help"),
         ("eval -d ruler -b oracle", "Missing option '--configs' / '-c'. See: ruler eval --help"),
+        ("run ruler -c vt_4k", "Did you mean --dataset ruler? See: ruler run --help"),
         ("example no_index.csv", "'no_index.csv' is a file: name a folder."),
         ("example /proc/x", "'/proc' cannot be written: choose another folder."),
         ("export ruler --format kvpress --to folder", "'folder' is not empty: name a new folder"),
