@@ -317,7 +317,8 @@ def averages(runs: Runs) -> Figure:
             columns.append(Column("relative", "relative"))
     title = f"Averages ({_whose(runs)})"
     notes = _notes_of_columns(columns)
-    if any("(" in record["effective"] for record in records):
+    is_shown = columns[-1].field == "effective"
+    if is_shown and any("(" in record["effective"] for record in records):
         notes.append(BRACKETS)
     note = " ".join(notes)
     return Figure(name="averages", title=title, columns=columns, records=records, column_note=note)
