@@ -299,7 +299,12 @@ def _read_errors(path: Path) -> list[dict[str, Any]]:
         raise RulerError(f"'{path}' does not exist. Write it with: ruler errors RUN --out {path}")
     try:
         errors = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
-        if all(isinstance(error[key], str) for error in errors for key in ("languages", "kind")):
+        if all(
+            isinstance(error["languages"], str)
+            and isinstance(error["kind"], str)
+            and isinstance(error["index"], int)
+            for error in errors
+        ):
             return errors
     except (ValueError, TypeError, LookupError, RecursionError, IsADirectoryError):
         pass

@@ -97,7 +97,7 @@ def analyze(
 
     Raises:
         RulerError: for a length that no results have, and for errors in configurations without
-            results.
+            results or in rows that are right in all results.
     """
     places = {
         config: (cell["task"], cell["length"])
@@ -117,6 +117,8 @@ def analyze(
         }
         if cells_at_lengths:
             chosen[name] = cells_at_lengths
+    errors = list(errors)
+    _check_errors(errors, results.values())
     errors = _errors_at(lengths, errors, places)
     languages = ReleaseLanguages.joined(
         result["dataset"].get("languages", {}) for result in results.values()
@@ -548,6 +550,23 @@ def prompt_tokens(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+def _check_errors(errors: Iterable[Mapping[str, Any]], results: Iterable[Results]) -> None:
+    """Raise RulerError for an error of an answer that is right in all results that have its row."""
+    right: dict[tuple[str, int], bool] = {}
+    for result in results:
+        for config, scores in row_values(result, "score").items():
+            for index, score in scores.items():
+                right[config, index] = right.get((config, index), True) and score == 1
+    for error in errors:
+        is_extra = error.get("found") == error.get("of")  # of --strict: right, with something extra
+        if not is_extra and right.get((str(error.get("config")), error["index"]), False):
+            raise RulerError(
+                f"The errors have row {error['index']} of '{error['config']}', which is right in "
+                "the results: give the errors of the same runs, written again with `ruler errors "
+                "RUN --out FILE`."
+            )
 
 
 def _errors_at(

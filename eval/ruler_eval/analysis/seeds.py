@@ -84,8 +84,8 @@ class SeedComparison(TypedDict):
 def compare_seeds(a: Results, b: Results) -> SeedComparison:
     """Compare two results without pairing rows: by configuration, by length, and over all.
 
-    Raises RulerError if the seeds are unknown or equal, or if data set, data version, tasks or
-    rules differ, so that the difference may have another cause than the rows.
+    Raises RulerError if the seeds are unknown or equal, or if model, data set, data version, tasks
+    or rules differ, so that the difference may have another cause than the rows.
     """
     seeds = seeds_of(a, b)
     if seeds is None:
@@ -120,6 +120,12 @@ def compare_seeds(a: Results, b: Results) -> SeedComparison:
 
 def _check_settings(a: Results, b: Results) -> None:
     """Raise RulerError for results that differ in more than the rows."""
+    if a["model"] and b["model"] and a["model"] != b["model"]:
+        raise RulerError(
+            f"The results of the two seeds are of two models ({a['model']} and {b['model']}), and "
+            "only rows of one seed compare models: name the runs of one model, or score both "
+            "with the same --name."
+        )
     for key in ("name", "data_version", "parameters"):
         value_a, value_b = a["dataset"].get(key), b["dataset"].get(key)
         if value_a is not None and value_b is not None and value_a != value_b:

@@ -31,6 +31,7 @@ class SessionFacts(TypedDict):
 
     source: NotRequired[str]
     configs: NotRequired[list[str]]
+    shard: NotRequired[str | None]  # i/n; None for the whole run
     limit: NotRequired[int | None]  # rows of each configuration; None for all of them
     started: NotRequired[str | None]
     ended: NotRequired[str | None]

@@ -278,7 +278,9 @@ def are_one_run(folders: Sequence[Path]) -> bool:
                     return False
             names = set(cast(Mapping[str, str], facts.get("rows", {})))
             names = names or {file.name for file in _direct_files(part, _LINES)}
-            if part in shard_folders(part.parent) or names == {ANSWERS}:  # of unknown rows
+            sessions = cast(RunFacts, facts).get("sessions", [])
+            is_shard = any(session.get("shard") for session in sessions)
+            if is_shard or names == {ANSWERS}:  # of unknown rows
                 names = {str(part.resolve())}
             if names & answered:
                 return False
@@ -461,6 +463,12 @@ def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
             raise RulerError(
                 f"'{path}' is another run ({name} {added[name]}, before it {old[name]}): give the "
                 "files of one run at a time."
+            )
+    for config, digest in new.get("rows", {}).items():
+        if before.get("rows", {}).get(config, digest) != digest:
+            raise RulerError(
+                f"'{path}' is of another release (it has other rows of '{config}'): give the files "
+                "of one run at a time."
             )
     joined: RunFacts = {**before, **new}
     if rows := {**before.get("rows", {}), **new.get("rows", {})}:

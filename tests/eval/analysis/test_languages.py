@@ -22,7 +22,7 @@ from tests.eval.scoring_helpers import (
     write_oneruler,
     write_run_folder,
 )
-from tests.in_process import ruler, ruler_output
+from tests.in_process import ruler, ruler_error, ruler_output
 
 PAIRS = ("en", "ko", "pl", "sw", "en-ko", "ko-en")
 RIGHT = {"en": 2, "ko": 1, "pl": 4, "sw": 0, "en-ko": 1, "ko-en": 3}
@@ -208,6 +208,14 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
     _, error, code = ruler("analyze", runs[0], "--lengths", "64k")
     assert "No results are at 64k: leave it out of --lengths." in error
     assert code == 2
+
+
+def test_errors_of_another_run_are_refused(runs, release, tmp_path):
+    errors = tmp_path / "errors.jsonl"
+    ruler_output("errors", runs[0], "--dataset", release, "--out", errors)
+    ruler_output("analyze", runs[0], "--errors", errors)
+    error = ruler_error("analyze", runs[1], "--errors", errors)
+    assert "which is right in the results: give the errors of the same runs" in error
 
 
 def test_the_best_languages_against_the_worst(analysis):

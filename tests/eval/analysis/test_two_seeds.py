@@ -84,6 +84,7 @@ def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mea
         (("dataset", "name"), "oneruler", "differ in the data set's name"),
         (("score_version",), "9", "differ in score_version"),
         (("mode",), "chat", "differ in mode"),
+        (("model",), "b", r"of two models \(a and b\)"),
         (("dataset", "seed"), 0, "not results of two seeds"),
     ],
 )

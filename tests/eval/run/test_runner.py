@@ -225,6 +225,26 @@ def test_shards_of_different_runs_are_not_scored_together(options, tmp_path):
     assert "another run" in error
 
 
+def test_shards_of_two_releases_are_not_scored_together(options, tmp_path):
+    other = small_release.write(tmp_path / "other" / "ruler", seed=1)
+    run(replace(options, shard="1/2"))
+    run(replace(options, dataset=str(other), out=tmp_path / "T", shard="2/2"))
+    (tmp_path / "T/2of2").rename(options.out / "2of2")
+    for files in ([options.out], [options.out / "1of2", options.out / "2of2"]):
+        error = ruler_error("score", *files)
+        assert "2of2' is of another release (it has other rows of 'niah_single_1_4k')" in error
+
+
+def test_shards_in_folders_of_any_name_are_scored_together(options, tmp_path):
+    for i, name in enumerate("ab", start=1):
+        run(replace(options, shard=f"{i}/2"))
+        (options.out / f"{i}of2").rename(tmp_path / name)
+    ruler_output("score", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "r.json")
+    cells = json.loads((tmp_path / "r.json").read_text())["configurations"]
+    assert [cell["n"] for cell in cells.values()] == [5, 5, 5, 5]
+    assert all(cell["missing"] == 0 for cell in cells.values())
+
+
 def test_a_run_has_shards_or_not(options, tmp_path):
     run(replace(options, shard="1/2"))
     with pytest.raises(RulerError, match=r"has shards, such as .*1of2': add --shard"):
