@@ -103,12 +103,15 @@ def _files(
 
     entries = release.manifest["files"]
     files = chosen_files(configs, release.manifest, where=release.source)
-    available = {entries[path]["length"] for path in files}
+    available = dict.fromkeys(entries[path]["length"] for path in files)
     dataset = release.dataset
     lengths = tuple(length_name(parse_length(length, dataset), dataset) for length in lengths)
     for length in lengths:
         if length not in available:
-            raise RulerError(f"There are no rows at {length}: leave it out of --lengths.")
+            raise RulerError(
+                f"There are no rows at {length}, only at {', '.join(available)}: name others with "
+                "--lengths."
+            )
     files = [path for path in files if not lengths or entries[path]["length"] in lengths]
     fitted = list(dict.fromkeys(entries[path]["tokenizer"] for path in files))
     if len(fitted) > 1:

@@ -204,6 +204,11 @@ class AnalyzeCommand:
             )
         if not self.results and not self.dataset:
             raise RulerError("Name results.json files, or add --dataset and --tokenizer.")
+        if not self.dataset and (self.configs != ("all",) or self.limit != 1):
+            raise RulerError(
+                "--configs and --limit choose the rows whose tokens are counted: add --dataset and "
+                "--tokenizer, or leave them out. --lengths chooses lengths of results."
+            )
 
 
 def analyze(options: AnalyzeCommand) -> None:
@@ -221,12 +226,14 @@ def analyze(options: AnalyzeCommand) -> None:
     """
     from ruler_eval.figures.languages import language_figures, text_tokens
     from ruler_eval.report.render import render
+    from ruler_eval.score.stored import check_different_runs
 
     check_file(options.out, "analysis.json")
     announce("Reading the results")
     analysis: dict[str, Any] = {"format": 1}
     figures: list[Figure] = []
     if options.results:
+        check_different_runs(options.results)
         runs = _open(options.results, options.names)
         if runs.dataset == "ruler":
             if options.errors or options.lengths:

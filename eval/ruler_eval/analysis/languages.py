@@ -105,9 +105,13 @@ def analyze(
         for config, cell in result["configurations"].items()
     }
     if lengths:
-        unknown = set(lengths) - {length for _, length in places.values()}
+        scored = dict.fromkeys(length for _, length in places.values())
+        unknown = [length for length in lengths if length not in scored]
         if unknown:
-            raise RulerError(f"No results are at {min(unknown)}: leave it out of --lengths.")
+            raise RulerError(
+                f"No results are at {unknown[0]}, only at {', '.join(scored)}: name others with "
+                "--lengths."
+            )
     chosen = {}
     for name, result in results.items():
         cells_at_lengths = {

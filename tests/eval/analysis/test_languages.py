@@ -206,8 +206,14 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
         sum(kind.values()) for kind in kinds.values()
     )
     _, error, code = ruler("analyze", runs[0], "--lengths", "64k")
-    assert "No results are at 64k: leave it out of --lengths." in error
+    assert "No results are at 64k, only at 8k: name others with --lengths." in error
     assert code == 2
+
+
+def test_flags_without_an_effect_and_one_run_twice_are_refused(runs):
+    error = ruler_error("analyze", runs[0], "--configs", "niah_single_8k_pl")
+    assert "--configs and --limit choose the rows whose tokens are counted" in error
+    assert "are the same run: name two runs" in ruler_error("analyze", runs[0], runs[0])
 
 
 def test_errors_of_another_run_are_refused(runs, release, tmp_path):
