@@ -137,7 +137,7 @@ class BatchFiles(Backend):
             "endpoint": ENDPOINT.removeprefix("/v1/"),
             "provider": self.provider.name,
             "request": self._extra,
-            "sent": {**self._sampling, "limit": self.provider.max_tokens_field},
+            "sent": {**self._sampling, "max_tokens_field": self.provider.max_tokens_field},
             "budget": "unchecked" if self.tokenizer is None else "tokenizer",
         }
 

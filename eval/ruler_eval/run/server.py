@@ -367,7 +367,7 @@ class Server(RowSender):
             "endpoint": self.endpoint,
             "budget": "server" if self._server_counts else budget,
             "request": self._extra,
-            "sent": {**self._sampling, "limit": max_tokens_field},
+            "sent": {**self._sampling, "max_tokens_field": max_tokens_field},
             "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
             **engine_facts(self.metrics()),

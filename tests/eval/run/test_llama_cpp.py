@@ -190,7 +190,9 @@ def test_samplers_of_the_server_change_no_answer(options, mode, with_samplers, t
     assert kept["sampler_defaults"]["presence_penalty"] == 1.5
     # the flags do change answers if the fields are not sent
     names = tuple(json.loads((flags.out / "run.json").read_text())["sent"])
-    omit = tuple(name for name in names if name not in ("temperature", "top_p", "seed", "limit"))
+    omit = tuple(
+        name for name in names if name not in ("temperature", "top_p", "seed", "max_tokens_field")
+    )
     run(replace(flags, omit=omit, out=tmp_path / "omitted"))
     records = read_lines(tmp_path / "omitted" / "answers.jsonl")
     assert [record["prediction"] for record in records] != expected

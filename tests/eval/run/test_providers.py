@@ -175,9 +175,9 @@ def test_each_provider_accepts_its_requests_and_run_json_records_them(options, n
     assert kept["mode"] == ("prefill" if name in CONTINUE else "chat")
     fixed = {key: value for key, value in sent.items() if key not in ("model", "messages")}
     expected = {**kept["sent"], **kept["request"]}
-    assert sent[expected.pop("limit")] == (8222 if name in ALWAYS_REASON else 30)
+    assert sent[expected.pop("max_tokens_field")] == (8222 if name in ALWAYS_REASON else 30)
     turn = {"add_generation_prompt", "continue_final_message"}
-    assert {*fixed} - turn == {*expected, kept["sent"]["limit"]}
+    assert {*fixed} - turn == {*expected, kept["sent"]["max_tokens_field"]}
     record = record_in(options)
     assert record["prediction"] == "an answer"
     if name in ("sglang", "llama_cpp", "ollama"):
@@ -190,7 +190,9 @@ def test_omitted_fields_are_not_sent(options):
         run(at(options, server.url, omit=omit))
     (sent,) = (request.body for request in server.requests)
     assert not {*omit} & {*sent}
-    assert json.loads((options.out / "run.json").read_text())["sent"] == {"limit": "max_tokens"}
+    assert json.loads((options.out / "run.json").read_text())["sent"] == {
+        "max_tokens_field": "max_tokens"
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name not in CONTINUE])
