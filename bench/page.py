@@ -3,8 +3,8 @@
 The whole command, start-up included, in seconds of the processor and of the clock, with the size
 of its page, and how soon Chromium, if it is installed, paints it; the ratio is to the time that
 `json.loads` takes for the same results.json in the same run. Three models x 13 tasks x 6
-lengths, ROWS in all (70,200), are the real answers of example, repeated; the second's are the
-first's up to their first line, of the third every second one is right and the others the first's,
+lengths, ROWS in all (70,200), are the real answers of example at 4k, repeated; the second's are
+those with a quantised KV cache, of the third every second one is right and the others the first's,
 as near models often give the same answer: once with their references, once with results.json only.
 With RELEASE, a folder of the frozen rows, a model answers every row of it, and a third of its
 answers are wrong.
@@ -27,7 +27,7 @@ from typing import Any
 import ruler_eval.example
 from ruler_common.names import LENGTHS, parse_length
 from ruler_common.text import end_if_unread
-from ruler_eval.example.write_example import FIRST_LINE, write_example
+from ruler_eval.example.write_example import RUNS, write_example
 from ruler_eval.frozen_release import Release
 from tests.in_process import ruler_command
 
@@ -61,11 +61,12 @@ def repeated(lines: Sequence[Mapping[str, Any]], rows: int) -> Iterator[Mapping[
 
 
 def answers_by_task(run: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the example's answers to each task."""
+    """Return the example's answers to each task at 4k."""
     answers: dict[str, list[dict[str, Any]]] = {}
     for line in (run / "answers.jsonl").open(encoding="utf-8"):
         record = json.loads(line)
-        answers.setdefault(record["config"].removesuffix("_4k_smollm2"), []).append(record)
+        if record["config"].endswith("_4k"):
+            answers.setdefault(record["config"].removesuffix("_4k"), []).append(record)
     return answers
 
 
@@ -78,7 +79,7 @@ def write_runs(folder: Path) -> list[Path]:
         for length in LENGTHS["ruler"]:
             data = folder / f"data/{parse_length(length)}/{path.name}"
             write_lines(data, repeated(lines, rows))
-    for number, name in enumerate(("run", FIRST_LINE, "run")):
+    for number, name in enumerate((*RUNS, RUNS[0])):
         runs.append(folder / f"model-{number}")
         runs[-1].mkdir()
         for task, records in answers_by_task(folder / "example" / name).items():
@@ -87,10 +88,10 @@ def write_runs(folder: Path) -> list[Path]:
                 for record, line in list(zip(records, map(json.loads, data), strict=True))[::2]:
                     record["prediction"] = ", ".join(line["outputs"])
             for length in LENGTHS["ruler"]:
-                config = f"{task}_{length}_smollm2"
+                config = f"{task}_{length}"
                 named = [{**record, "config": config} for record in records]
                 write_lines(runs[-1] / f"{config}.jsonl", repeated(named, rows))
-        settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
+        settings = json.loads((EXAMPLE / RUNS[0] / "run.json").read_text(encoding="utf-8"))
         new = {"model": f"Model {number}", "mode": settings["mode"], "dataset": "ruler"}
         (runs[-1] / "run.json").write_text(json.dumps(new))
         ruler("score", runs[-1], "--references", folder / "data")
@@ -101,7 +102,7 @@ def write_run(folder: Path, release: Release) -> Path:
     """Write a scored run on every row of a release."""
     real = {
         task: [record["prediction"] for record in records]
-        for task, records in answers_by_task(EXAMPLE / "run").items()
+        for task, records in answers_by_task(EXAMPLE / RUNS[0]).items()
     }
     run = folder / "on-release"
     for name in release.configs:

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import ruler_eval.example
+from ruler_eval.example.write_example import RUNS
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.score.references import ROWS_FILE
 
-RUN = Path(ruler_eval.example.__file__).parent / "run"
+EXAMPLE = Path(ruler_eval.example.__file__).parent
 COLUMNS = (
     "index",
     "input",
@@ -108,4 +109,5 @@ def write_abridged(release: Release, runs: Iterable[Path], folder: Path) -> None
 
 
 if __name__ == "__main__":
-    write_abridged(Release.open(sys.argv[1]), [RUN], RUN.parent / "references")
+    runs = [EXAMPLE / name for name in RUNS]
+    write_abridged(Release.open(sys.argv[1]), runs, EXAMPLE / "references")

@@ -19,12 +19,12 @@ PICTURE = PAGE.with_name("report.png")
 
 def write_page(page: Path) -> None:
     """Score the example's two runs and write their page."""
-    from ruler_eval.example.write_example import FIRST_LINE, write_example
+    from ruler_eval.example.write_example import RUNS, write_example
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "ruler-example"
         write_example(folder)
-        runs = [folder / "run", folder / FIRST_LINE]
+        runs = [folder / name for name in RUNS]
         for run in runs:
             ruler.score(run, references=folder / "references")
         ruler.report(runs, references=folder / "references", out=page)

@@ -117,7 +117,7 @@ def publish(options: ResultsOptions) -> Published:
     results = open_results(options.path)
     benchmark = benchmark_of(results, options.dataset_repo, options.revision)
     rows = describe_rows(results)
-    if not options.custom_rows and not are_frozen(rows):
+    if not options.custom_rows and not _are_of_frozen_release(results):
         raise RulerError(f"These scores are of {rows}: add --custom-rows, and the notes say so.")
     if not options.allow_missing:
         _check_whole(results)
@@ -170,6 +170,11 @@ def publish(options: ResultsOptions) -> Published:
 
 
 # ---- The benchmark -------------------------------------------------------------------------------
+
+
+def _are_of_frozen_release(results: Results) -> bool:
+    """Return whether results were scored by a release, on frozen rows."""
+    return results["dataset"]["source"] is not None and are_frozen(describe_rows(results))
 
 
 def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Benchmark:
@@ -316,7 +321,7 @@ def _notes(results: Results, cells: list[Cell]) -> str:
         notes.append(
             f"answers not proved to be of these rows in {unproved} of {len(cells)} configurations"
         )
-    if not are_frozen(rows):
+    if not _are_of_frozen_release(results):
         notes.append(rows)
     return ", ".join(notes)
 

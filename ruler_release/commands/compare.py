@@ -88,7 +88,7 @@ def compare(options: CompareCommand) -> None:
 
     Example, in CI, for a quantised model: ruler compare runs/base runs/quantised --max-drop 1.5
     """
-    from ruler_eval.analysis.compare import EXIT_CODES
+    from ruler_eval.analysis.compare import EXIT_CODES, seeds_of
     from ruler_eval.figures.differences import rank_figures, seed_figures
     from ruler_eval.score.stored import check_different_runs
 
@@ -106,6 +106,8 @@ def compare(options: CompareCommand) -> None:
         _print(result, rank_figures(result), options)
         return
     a, b = results.values()
+    if seeds_of(a, b) is not None:  # of one model, whose labels differ
+        a, b = (run.results for run in runs.runs)
     result = api.compare(a, b, max_drop=options.max_drop, max_task_drop=options.max_task_drop)
     if "seeds" in result:
         _print(result, seed_figures(result), options)

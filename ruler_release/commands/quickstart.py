@@ -98,20 +98,20 @@ def example(options: ExampleCommand) -> None:
 
     Example: ruler example
     """
-    from ruler_eval.example.write_example import FIRST_LINE, write_example
+    from ruler_eval.example.write_example import RUNS, write_example
 
     folder = options.folder
     write_example(folder)
     print(
         f"A real model's answers are in '{plain(folder)}'; its README.md describes the rows. Try:"
     )
-    run, first_line = folder / "run", folder / FIRST_LINE
+    full, quantised = (folder / name for name in RUNS)
     references = ("--references", folder / "references")
     for words in (
-        ("score", run, *references, "--published"),
-        ("score", first_line, *references),
-        ("errors", run, *references),
-        ("compare", run, first_line),
-        ("report", run, first_line, *references, "--out", folder / "report.html"),
+        ("score", full, *references, "--published"),
+        ("score", quantised, *references),
+        ("errors", full, *references),
+        ("compare", full, quantised),
+        ("report", full, quantised, *references, "--out", folder / "report.html"),
     ):
         print(f"  {command_line('ruler', *words)}")

@@ -86,7 +86,7 @@ from ruler_common.files import (
     temporary_beside,
     write_whole,
 )
-from ruler_common.frozen import rows_label
+from ruler_common.frozen import are_frozen, rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import CONTROL_LENGTH
 from ruler_common.text import command_line
@@ -234,6 +234,12 @@ def describe_rows(results: Results) -> str:
         requested += cell["rows_requested"]
         available += cell["rows_available"]
     label = rows_label(data["name"], data["data_version"], digests, data["custom_because"])
+    if data["custom_because"] is None and all(
+        cell["proof"] == "rows" for cell in results["configurations"].values()
+    ):  # without a release, a folder of references can have the same digests as the run
+        by_digests = rows_label(data["name"], data["data_version"], digests, "")
+        if are_frozen(by_digests):
+            label = f"{by_digests}, references from a folder"
     if requested < available:
         label += f", {limit_of(results)}"
     return label if answered == requested else f"{label}, {answered:,} of {requested:,} rows"

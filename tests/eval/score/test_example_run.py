@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
 import ruler_eval.example
+from ruler_common.frozen import read_frozen
+from ruler_eval.example.write_example import RUNS
 from ruler_eval.run.records import Records
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
@@ -16,37 +16,91 @@ from ruler_eval.score.rows import ScoringRules
 from ruler_eval.score.scoring import score
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent
-SCORES = {
-    "niah_single_1": 100.0,
-    "niah_single_2": 95.0,
-    "niah_single_3": 55.0,
-    "niah_multikey_1": 50.0,
-    "niah_multikey_2": 0.0,
-    "niah_multikey_3": 0.0,
-    "niah_multivalue": 50.0,
-    "niah_multiquery": 35.0,
-    "vt": 7.0,
-    "cwe": 6.0,
-    "fwe": 30.0,
-    "qa_1": 20.0,
-    "qa_2": 20.0,
+SCORES: dict[str, dict[str, dict[str, float]]] = {
+    "kv-f16": {
+        "2k": {
+            "niah_single_1": 100.0,
+            "niah_single_2": 100.0,
+            "niah_single_3": 50.0,
+            "niah_multikey_1": 100.0,
+            "niah_multikey_2": 10.0,
+            "niah_multikey_3": 10.0,
+            "niah_multivalue": 62.5,
+            "niah_multiquery": 60.0,
+            "vt": 10.0,
+            "cwe": 6.0,
+            "fwe": 36.667,
+            "qa_1": 20.0,
+        },
+        "4k": {
+            "niah_single_1": 100.0,
+            "niah_single_2": 100.0,
+            "niah_single_3": 50.0,
+            "niah_multikey_1": 50.0,
+            "niah_multikey_2": 0.0,
+            "niah_multikey_3": 0.0,
+            "niah_multivalue": 75.0,
+            "niah_multiquery": 62.5,
+            "vt": 10.0,
+            "cwe": 5.0,
+            "fwe": 33.333,
+            "qa_1": 50.0,
+            "qa_2": 50.0,
+        },
+    },
+    "kv-q4_0": {
+        "2k": {
+            "niah_single_1": 100.0,
+            "niah_single_2": 80.0,
+            "niah_single_3": 40.0,
+            "niah_multikey_1": 80.0,
+            "niah_multikey_2": 0.0,
+            "niah_multikey_3": 0.0,
+            "niah_multivalue": 60.0,
+            "niah_multiquery": 57.5,
+            "vt": 8.0,
+            "cwe": 4.0,
+            "fwe": 33.333,
+            "qa_1": 20.0,
+        },
+        "4k": {
+            "niah_single_1": 100.0,
+            "niah_single_2": 100.0,
+            "niah_single_3": 0.0,
+            "niah_multikey_1": 50.0,
+            "niah_multikey_2": 0.0,
+            "niah_multikey_3": 0.0,
+            "niah_multivalue": 62.5,
+            "niah_multiquery": 12.5,
+            "vt": 0.0,
+            "cwe": 5.0,
+            "fwe": 33.333,
+            "qa_1": 50.0,
+            "qa_2": 50.0,
+        },
+    },
 }
+"""Of each run, by length and task."""
 
 
-def test_every_task_is_scored_by_the_examples_references():
-    options = PredictionOptions(EXAMPLE / "run", references=EXAMPLE / "references")
+@pytest.mark.parametrize("name", RUNS)
+def test_every_task_is_scored_by_the_examples_references(name):
+    options = PredictionOptions(EXAMPLE / name, references=EXAMPLE / "references")
     predictions, release = open_predictions(options)
     cells = score(predictions, release, ScoringRules()).results["configurations"]
-    scores = {cell["task"]: cell["score"] for cell in cells.values()}
-    assert scores == pytest.approx(SCORES, abs=1e-3)
-    assert {cell["n"] for cell in cells.values()} == {20}
-    assert predictions.run["model"] == "SmolLM2-135M-Instruct"
+    scores: dict[str, dict[str, float]] = {}
+    for cell in cells.values():
+        scores.setdefault(cell["length"], {})[cell["task"]] = cell["score"]
+    assert {length: pytest.approx(tasks, abs=1e-3) for length, tasks in scores.items()} == (
+        SCORES[name]
+    )
+    assert predictions.run["model"].startswith("SmolLM2-135M")
 
 
-def test_the_run_names_its_rows_by_their_digests():
-    settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
-    assert settings["data_version"] == "1.0.0-draft"
-    assert "files" not in settings
-    digests = Records(EXAMPLE / "run").digests()
-    assert set(digests) == {record["config"] for record in Records(EXAMPLE / "run").read()}
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
+def test_the_runs_are_on_frozen_rows():
+    lock = read_frozen("1.0.0")
+    assert lock is not None
+    for name in RUNS:
+        digests = Records(EXAMPLE / name).digests()
+        assert set(digests) == {record["config"] for record in Records(EXAMPLE / name).read()}
+        assert digests.items() <= lock.rows["ruler"].items()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ruler_eval.example.write_example import write_example
+from ruler_eval.example.write_example import RUNS, write_example
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import record, right, write_lines
 from tests.in_process import ruler
@@ -94,24 +94,29 @@ def test_references_with_the_digests_of_their_rows_prove_a_run_on_these_rows(tmp
     example, out = tmp_path / "example", tmp_path / "results.json"
     write_example(example)
     digests = example / "references/rows.json"
-    command = ("score", example / "run", "--references", example / "references", "--out", out)
+    command = ("score", example / RUNS[0], "--references", example / "references", "--out", out)
 
     def proofs():
         return {cell["proof"] for cell in load(out)["configurations"].values()}
 
     stdout, error, code = ruler(*command)
     assert (code, "Unverified" in stdout, proofs()) == (0, False, {"rows"}), error
+    assert "frozen rows 1.0.0, references from a folder" in " ".join(stdout.split())
+    _, error, code = ruler("results", out, "--model", "org/model", "--dataset-repo", "org/ruler")
+    assert (code, "references from a folder: add --custom-rows" in error) == (2, True)
     text = digests.read_text(encoding="utf-8")
-    digests.write_text(text.replace(json.loads(text)["vt_4k_smollm2"], "0" * 64), encoding="utf-8")
+    digests.write_text(text.replace(json.loads(text)["vt_2k"], "0" * 64), encoding="utf-8")
     _, error, code = ruler(*command)
-    assert (code, "has the references of other rows of vt_4k_smollm2" in error) == (2, True)
+    assert (code, "has the references of other rows of vt_2k" in error) == (2, True)
     digests.unlink()
-    assert ruler(*command)[2] == 0
-    assert proofs() == {"none"}
+    stdout, _, code = ruler(*command)
+    assert (code, proofs()) == (0, {"none"})
+    assert "custom rows: scored without a release" in " ".join(stdout.split())
     digests.write_text(text, encoding="utf-8")
-    for session in (example / "run/sessions").iterdir():
+    for session in (example / RUNS[0] / "sessions").iterdir():
         facts = json.loads(session.read_text(encoding="utf-8"))
         del facts["rows"]  # as in files of which no run recorded the digests
         session.write_text(json.dumps(facts), encoding="utf-8")
-    assert ruler(*command)[2] == 0
-    assert proofs() == {"none"}
+    stdout, _, code = ruler(*command)
+    assert (code, proofs()) == (0, {"none"})
+    assert "custom rows: scored without a release" in " ".join(stdout.split())
