@@ -109,8 +109,7 @@ def _files(
     for length in lengths:
         if length not in available:
             raise RulerError(
-                f"There are no rows at {length}, only at {', '.join(available)}: name others with "
-                "--lengths."
+                f"There are no rows at {length}: choose --lengths from {', '.join(available)}."
             )
     files = [path for path in files if not lengths or entries[path]["length"] in lengths]
     fitted = list(dict.fromkeys(entries[path]["tokenizer"] for path in files))

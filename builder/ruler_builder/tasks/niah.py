@@ -9,9 +9,9 @@ value occurs only in its needle.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import filterfalse, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -207,12 +207,11 @@ class Niah(Task[NiahParams]):
         adjectives, nouns = corpora.key_words() if kind == "words" else ([], [])
         population = len(adjectives) * len(nouns) if kind == "words" else 9 * _LOWEST_NUMBER
         drawn = draws.distinct(population, count + len(taken))  # enough to replace all of `taken`
+        texts: Iterable[str]
         if kind == "words":
-            firsts, seconds = (part.tolist() for part in np.divmod(drawn, len(nouns)))
-            pairs = zip(
-                map(adjectives.__getitem__, firsts), map(nouns.__getitem__, seconds), strict=True
-            )
-            texts = map("-".join, pairs)
+            firsts, seconds = np.divmod(drawn, len(nouns))
+            pairs = zip(firsts.tolist(), seconds.tolist(), strict=True)
+            texts = (f"{adjectives[first]}-{nouns[second]}" for first, second in pairs)
         else:
             texts = map(str, (_LOWEST_NUMBER + drawn).tolist())
-        return islice(filterfalse(taken.__contains__, texts), count)
+        return islice((text for text in texts if text not in taken), count)

@@ -109,8 +109,7 @@ def analyze(
         unknown = [length for length in lengths if length not in scored]
         if unknown:
             raise RulerError(
-                f"No results are at {unknown[0]}, only at {', '.join(scored)}: name others with "
-                "--lengths."
+                f"There are no results at {unknown[0]}: choose --lengths from {', '.join(scored)}."
             )
     chosen = {}
     for name, result in results.items():

@@ -206,7 +206,7 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
         sum(kind.values()) for kind in kinds.values()
     )
     _, error, code = ruler("analyze", runs[0], "--lengths", "64k")
-    assert "No results are at 64k, only at 8k: name others with --lengths." in error
+    assert "There are no results at 64k: choose --lengths from 8k." in error
     assert code == 2
 
 

@@ -79,6 +79,20 @@ def test_an_effective_length_shows_those_by_the_ends_of_its_interval(results):
     lines = report(results).splitlines()
     (row,) = [line for line in lines if line.startswith("all 13 tasks ")]
     assert row.split()[-3:] == [f"{score - 0.1:.1f}", "128K", "(<4K–128K)"]
+    assert "In brackets:" in " ".join(lines)
+
+
+def test_a_run_of_one_length_explains_no_brackets(results):
+    cells = {name: c for name, c in results["configurations"].items() if c["length"] == "4k"}
+    score = results["summary"]["tekken"]["en"]["all"]["lengths"]["4k"]["score"]
+    results["configurations"] = cells
+    results["summary"] = aggregates.summary(
+        cells,
+        rows_by_config(results),
+        Names.standard("ruler"),
+        aggregates.SummaryOptions(baseline=score - 0.1),
+    )
+    assert "In brackets:" not in " ".join(report(results, all_tables=True).split())
 
 
 def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(write_run):
