@@ -134,6 +134,13 @@ def _check_settings(a: Results, b: Results) -> None:
                 f"The results of the two seeds differ in the data set's {key}{values}: build both "
                 "releases with the same options, except for --seed."
             )
+    texts_a, texts_b = (result["dataset"].get("sources", {}) for result in (a, b))
+    for name in texts_a.keys() & texts_b.keys():
+        if texts_a[name] != texts_b[name]:
+            raise RulerError(
+                f"The releases of the two seeds were built from different texts ({name}): build "
+                "both from the same --sources."
+            )
     for key in ("score_version", "rules", "mode"):
         if a[key] != b[key]:  # type: ignore[literal-required]
             raise RulerError(f"The results differ in {key}: run and score both in the same way.")

@@ -16,8 +16,9 @@ The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if
                               (in order), standard (whether they are the paper's tasks at its
                               lengths, so that its thresholds apply; null if unknown), parameters
                               {task: family and parameters} if the release is known, rows
-                              {configuration: rows_sha256}, custom_because: how the release differs
-                              from the frozen rows, null without a release
+                              {configuration: rows_sha256}, sources {name: sha256} of the release,
+                              custom_because: how the release differs from the frozen rows, null
+                              without a release
     model, mode, run          the model's name, the prompt mode, and the whole run.json
     predictions               {file: sha256} of the scored files
     latency                   seconds of a request to a server: median, p95; null if not recorded
@@ -415,6 +416,7 @@ class ScoredDataset(TypedDict):
     languages: NotRequired[dict[str, dict[str, Any]]]
     rows: dict[str, str]
     custom_because: str | None
+    sources: NotRequired[dict[str, str]]
 
 
 class Latency(TypedDict):

@@ -195,6 +195,7 @@ def _dataset(
         "standard": benchmark_suite(manifest) in (release.dataset, "ruler_2024"),
         "parameters": {task: dict(manifest["tasks"][task]) for task in names.tasks},
         "rows": {name: release.rows_sha256(name) for name in configs},
+        "sources": {name: source["sha256"] for name, source in manifest["sources"].items()},
         "custom_because": why_custom(manifest, configs),
     }
     if release.languages.custom:

@@ -82,6 +82,7 @@ def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mea
     [
         (("dataset", "data_version"), "2.0.0", r"data_version \(1.0.0 and 2.0.0\)"),
         (("dataset", "name"), "oneruler", "differ in the data set's name"),
+        (("dataset", "sources"), {"essays": "b"}, r"from different texts \(essays\)"),
         (("score_version",), "9", "differ in score_version"),
         (("mode",), "chat", "differ in mode"),
         (("model",), "b", r"of two models \(a and b\)"),
@@ -90,6 +91,7 @@ def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mea
 )
 def test_results_that_differ_in_more_than_the_seed_are_refused(place, value, text):
     a, b = of_seed(0, vt_4k=[1.0] * 20), of_seed(7, vt_4k=[1.0] * 20)
+    a["dataset"]["sources"] = {"essays": "a", "squad": "a"}
     inner = b
     for name in place[:-1]:
         inner = inner[name]
