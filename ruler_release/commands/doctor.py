@@ -69,6 +69,7 @@ def doctor(options: DoctorCommand) -> None:
     Example: ruler doctor --base-url http://a/v1 -m org/model --against http://b/v1
     """
     from ruler_eval.doctor import against, examine
+    from ruler_eval.doctor.comparison_sentences import comparison_text
     from ruler_eval.doctor.sentences import verdict_text
 
     check_file(options.json, "doctor.json", "--json")
@@ -94,7 +95,7 @@ def doctor(options: DoctorCommand) -> None:
         raise SystemExit(1 if summary.failed else 0)
     verdict = against.compare(plan, _say) if compares else examine.examine(plan, _say)
     is_comparison = verdict["question"] == "same model"
-    show(against.comparison_text(verdict) if is_comparison else verdict_text(verdict))
+    show(comparison_text(verdict) if is_comparison else verdict_text(verdict))
     print(sentences(f"All answers: {verdict['folder']}"))
     write_json(options.json, verdict)
     raise SystemExit(verdict["exit_code"])

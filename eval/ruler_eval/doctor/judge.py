@@ -188,11 +188,6 @@ class Verdict:
     """What the server's chat template does to the user's text."""
 
     @property
-    def exit_code(self) -> int:
-        """0: sound, 1: engine, 3: cannot tell."""
-        return {"sound": 0, "engine": 1, "unknown": 3}[self.outcome]
-
-    @property
     def cause(self) -> Finding | None:
         """The finding that explains the fault."""
         first = self.findings[0] if self.findings else None

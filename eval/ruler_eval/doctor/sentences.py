@@ -1,4 +1,7 @@
-"""Write the sentences of a verdict from its numbers, for the terminal, doctor.json and the page."""
+"""Write the sentences of a verdict on one server from its numbers (judge.py).
+
+They are shown on the terminal and the page, and stored in doctor.json.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from typing import Any
 from ruler_common.text import number_of, sentences, table
 from ruler_eval.doctor.conditions import CONDITIONS, SIDE_PHRASES
 from ruler_eval.doctor.judge import Finding, TokenFacts, Verdict
+from ruler_eval.doctor.outcomes import EXIT_CODES, OUTCOMES
 from ruler_eval.run.providers import Provider
 
-OUTCOMES = {"engine": "Engine.", "sound": "Sound.", "unknown": "Cannot tell."}
 STATES = {
     "engine": "CHANGES ANSWERS",
     "suspect": "cannot tell",
@@ -295,7 +298,7 @@ def verdict_json(verdict: Verdict, model: str, provider: Provider | None = None)
         "question": "engine",
         "model": model,
         "outcome": verdict.outcome,
-        "exit_code": verdict.exit_code,
+        "exit_code": EXIT_CODES[verdict.outcome],
         "headline": headline(verdict, provider),
         "rows": verdict.rows,
         "score": verdict.score,

@@ -88,7 +88,7 @@ def test_a_suspect_configuration_is_named_if_no_further_rows_decide():
 @pytest.mark.parametrize("skill", [0.0, 0.05])
 def test_a_model_without_right_answers_gives_no_verdict(skill):
     verdict = examination(SimulatedEngine(seed=2, skill=skill or 1e-9)).run()
-    assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
+    assert verdict.outcome == "unknown"
     text = headline(verdict)
     assert "--against" in text
     assert "test more rows" not in text
@@ -97,7 +97,7 @@ def test_a_model_without_right_answers_gives_no_verdict(skill):
 @pytest.mark.parametrize("rows", [1, 20])
 def test_too_few_rows_are_not_called_sound(rows):
     verdict = examination(SimulatedEngine(seed=0, skill=1.0), plan_of(rows=rows)).run()
-    assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
+    assert verdict.outcome == "unknown"
     assert "test more rows" in headline(verdict)
 
 

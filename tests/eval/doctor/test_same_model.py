@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bench.same_model import rows_until_different, simulate
-from ruler_eval.doctor.against import headline
 from ruler_eval.doctor.answers import Answer
+from ruler_eval.doctor.comparison_sentences import headline
 from ruler_eval.doctor.same_model import (
     ALPHA,
     evidence_of_difference,

@@ -6,18 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ruler_common.text import shortened
+from ruler_eval.doctor.outcomes import OUTCOMES
 from ruler_eval.figures.figure import Column, Figure
 from ruler_eval.figures.runs import MAX_NOTE, short_text
 
-OUTCOMES = {
-    "sound": "Sound.",
-    "engine": "Engine.",
-    "unknown": "Cannot tell.",
-    "different": "Different deployment.",
-    "same": "",  # the headline begins so
-    "noisy": "Too noisy to tell.",
-    "few": "Cannot tell.",
-}
 STATES = {
     "engine": "changes answers",
     "suspect": "cannot tell",
