@@ -140,7 +140,7 @@ def _failure(
     status: int | str, error: Any, reply: Reply, request: Request | None = None
 ) -> Failure:
     """Return the failure that an error with a status means."""
-    message, codes = error_text(error), error_codes(error)
+    message, codes = error_text(error) or (shown_json(error) if error else ""), error_codes(error)
     # a gateway may wrap another server's 429 into a status of its own
     inner = status_in(error, status) if isinstance(status, int) else status
     rule_status = inner if inner in BUSY else status

@@ -102,6 +102,7 @@ def error_text(error: Any) -> str:
         return "; ".join(filter(None, (error_text(item) for item in error)))
     if not isinstance(error, dict):
         return "" if error is None else str(error)
+    error = _with_small_names(error)
     for name in MESSAGE_NAMES:
         if text := error_text(error.get(name)):
             if reason := error_text(_provider_error(error)):
@@ -125,10 +126,16 @@ def _values(error: Any, names: Collection[str]) -> list[Any]:
         return [value for item in error for value in _values(item, names)]
     if not isinstance(error, dict):
         return []
+    error = _with_small_names(error)
     values = [error[name] for name in names if error.get(name) not in (None, "")]
     for inner in ("error", "detail", "errors", "metadata", "innererror", "base_resp"):
         values += _values(error.get(inner), names)
     return values + _values(_provider_error(error), names)
+
+
+def _with_small_names(error: dict[str, Any]) -> dict[str, Any]:
+    """Return an error with its names in small letters, of which Amazon's have capital ones."""
+    return {str(name).lower(): value for name, value in error.items()}
 
 
 def _provider_error(error: Any) -> Any:

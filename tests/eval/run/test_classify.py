@@ -138,6 +138,16 @@ def test_the_providers_reason_is_in_the_sentence():
     assert failure.sentence == "HTTP 400: Provider returned error: Param incorrect"
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [({"Message": "Bad input", "Code": "x"}, "Bad input"), ({"fault": {"why": 7}}, '{"why": 7}')],
+)
+def test_an_error_in_any_form_is_shown(body, words):
+    failure = classify(Reply(status=400, body=body), REQUEST)
+    assert isinstance(failure, Failure)
+    assert words in failure.sentence
+
+
 # ---- finish reasons ------------------------------------------------------------------------------
 
 
@@ -157,6 +167,7 @@ def test_the_providers_reason_is_in_the_sentence():
         ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
         ("retry", ["error", "network_error", "abort", "tool_calls", "function_call", "time_limit"]),
         ("refused", ["blocked", "moderation", "flagged", "policy_violation"]),
+        ("retry", ["NOT_FINISHED", "not_complete", "incomplete_generation_stop"]),
         ("unknown", ["FINISH_REASON_UNSPECIFIED", "gibberish"]),
         (None, [None, "", " ", "null", "None"]),
     ],

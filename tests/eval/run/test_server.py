@@ -195,6 +195,13 @@ def test_a_firewall_that_refuses_one_row_fails_that_row(options):
         assert set(server.tries) == {1}
 
 
+def test_a_row_whose_model_was_unloaded_is_sent_again(options):
+    """A server says it with the status of a wrong request, which would not be sent again."""
+    unloaded = Reply(400, {"error": {"message": "Model is unloaded."}})
+    with model_server(lambda r: unloaded if r.row == 3 and r.tries == 1 else answer()) as server:
+        assert run(at(options, server)).total == {"stop": 36}
+
+
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_an_error_that_ends_the_run_stores_what_was_answered(options, concurrency):
     """The key is revoked in the middle."""
