@@ -233,6 +233,8 @@ class StreamedReply:
         self._has_choice = False
         self.has_ended = False
         """Whether the server said that the stream is complete."""
+        self.size = 0
+        """The characters of the answer and its reasoning so far."""
 
     def add(self, piece: Any) -> None:
         """Add the next piece."""
@@ -272,7 +274,9 @@ class StreamedReply:
                 self._texts = []  # some gateways repeat the whole answer at the end
             self._texts.append(text or "")
             self._thoughts.append(thought)
+            self.size += len(text or "") + len(thought)
         self._thoughts.append(reasoning_of(delta) or "")
+        self.size += len(self._thoughts[-1])
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
         self._native_reason = choice.get("native_finish_reason") or self._native_reason
 
@@ -284,7 +288,9 @@ class StreamedReply:
             return {"error": f"a piece is not a completion: {shown_json(self._wrong)}"}
         if self._finish_reason is None and self._unread is not None:
             return {"error": f"a piece is not JSON: {self._unread}"}
-        if not self._has_choice or (self._finish_reason is None and not self.has_ended):
+        # a gateway may end a stream that its server broke off
+        is_whole = self._finish_reason is not None or (self.has_ended and bool(self._usage))
+        if not self._has_choice or not is_whole:
             return {"error": "the stream ended before the answer did"}
         choice: dict[str, Any] = {
             "finish_reason": self._finish_reason,

@@ -1052,6 +1052,15 @@ def test_an_answer_that_is_not_streamed_is_read_too(streamed):
 
 @pytest.mark.parametrize("asked", [False, True])
 @pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/json"])
+def test_a_stream_may_begin_with_a_byte_order_mark(streamed, asked, kind):
+    sent = b"\xef\xbb\xbf" + events(*CHUNKS[2:])
+    with model_server(lambda _: Reply(200, sent, {"Content-Type": kind})) as server:
+        assert run(at(streamed, server, stream=asked)).total == {"stop": 1}
+    assert records(streamed)[0]["prediction"] == "an\u2003 answér"
+
+
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/json"])
 def test_a_stream_that_was_not_asked_for_or_has_another_name_is_read_too(streamed, asked, kind):
     sent = b": here\n\n" + events(*CHUNKS)
     with model_server(lambda _: Reply(200, sent, {"Content-Type": kind})) as server:
@@ -1064,6 +1073,7 @@ def test_a_stream_that_was_not_asked_for_or_has_another_name_is_read_too(streame
     "sent",
     [
         events(*CHUNKS[:3], last=b""),
+        events(*CHUNKS[:3]),  # ended by a gateway, without an end of the answer and its counts
         events(*CHUNKS[:3], {"error": {"message": "out of memory", "code": 500}}),
         events(*CHUNKS[:2], chunk(delta={"content": 5})),
     ],
@@ -1077,19 +1087,20 @@ def test_a_stream_that_breaks_off_is_tried_again(streamed, sent):
 
 
 def test_comments_in_a_stream_leave_nothing_behind_and_are_no_pieces(streamed, capfd):
-    def comments() -> Iterator[bytes]:
+    def without_end(line: bytes) -> Iterator[bytes]:
         while True:
             time.sleep(0.1)
-            yield b": keep-alive\n\n"
+            yield line
 
     with model_server(lambda _: Reply(200, iter([b": a\n\n", events(*CHUNKS)]), SSE)) as server:
         assert run(at(streamed, server)).total == {"stop": 1}
     hanging = replace(streamed, out=streamed.out.with_name("HANGING"))
-    with (
-        model_server(lambda _: Reply(200, comments(), SSE)) as server,
-        pytest.raises(RulerError, match=r"has not answered .*\(Timeout: no answer within 1 s"),
-    ):
-        run(at(hanging, server, timeout=1.0, give_up_after=1.5))
+    for line in (b": keep-alive\n\n", events({"type": "ping"}, last=b"")):
+        with (
+            model_server(lambda _, line=line: Reply(200, without_end(line), SSE)) as server,
+            pytest.raises(RulerError, match=r"has not answered .*\(Timeout: no answer within 1 s"),
+        ):
+            run(at(hanging, server, timeout=1.0, give_up_after=1.5))
     empty = replace(streamed, out=streamed.out.with_name("EMPTY"))
     with (
         model_server(lambda _: Reply(200, b"data: [DONE]\n\n", SSE)) as server,
