@@ -155,12 +155,13 @@ def ask_models(connection: Connection, give_up_after: float) -> dict[str, dict[s
         if failure is None:
             break
         tries += 1
-        if time.monotonic() - began >= give_up_after:
+        remaining = began + give_up_after - time.monotonic()
+        if remaining <= 0:
             raise RulerError(
                 f"The server at {connection.where} has not answered for {give_up_after:g} seconds "
                 f"({shown(failure)})."
             )
-        time.sleep(seconds_to_wait(failure, tries))
+        time.sleep(min(seconds_to_wait(failure, tries), remaining))
     models = served_models(connection.ask(connection.outside_v1("v1/models")).body)
     if models and not connection.url.endswith("/v1"):
         connection.url += "/v1"

@@ -268,6 +268,18 @@ def test_a_server_that_is_loading_is_waited_for(options):
         assert run(at(options, server, give_up_after=30)).total == {"stop": 36}
 
 
+@pytest.mark.parametrize("seconds", ["3600", "1e300"])
+def test_a_long_retry_after_at_the_start_is_waited_for_until_the_run_gives_up(options, seconds):
+    busy = Reply(503, headers={"Retry-After": seconds})
+    began = time.monotonic()
+    with (
+        model_server(models=lambda: busy) as server,
+        pytest.raises(RulerError, match="has not answered for 0.5 seconds"),
+    ):
+        run(at(options, server, give_up_after=0.5))
+    assert time.monotonic() - began < 30
+
+
 def test_an_endless_429_stops_the_run_with_rows_missing(options):
     with model_server(lambda r: answer() if r.row < 4 else Reply(429)) as server:
         began = time.monotonic()
