@@ -274,7 +274,7 @@ def test_a_long_retry_after_at_the_start_is_waited_for_until_the_run_gives_up(op
     began = time.monotonic()
     with (
         model_server(models=lambda: busy) as server,
-        pytest.raises(RulerError, match="has not answered for 0.5 seconds"),
+        pytest.raises(RulerError, match=r"has not answered for 0\.5 seconds"),
     ):
         run(at(options, server, give_up_after=0.5))
     assert time.monotonic() - began < 30
