@@ -51,6 +51,7 @@ class Connection:
 
     def __init__(self, base_url: str, key: str, timeout: float) -> None:
         """Create the clients. Raises RulerError if environment variables prevent it."""
+        self.base_url = base_url
         parts = urlsplit(ENDPOINT.sub("", base_url.partition("?")[0]))
         self.host = parts.hostname or ""
         self.url = parts.geturl().rstrip("/")

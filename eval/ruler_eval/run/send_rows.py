@@ -30,6 +30,7 @@ from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.providers import json_bytes
 from ruler_eval.run.reply_json import field_of
+from ruler_eval.run.reply_rules import BROKEN, UNREACHABLE
 from ruler_eval.run.server_facts import seconds_to_wait, shown
 
 MAX_TRIES = 5
@@ -46,6 +47,8 @@ MOMENT = 0.02
 """Seconds in which rows are collected that are sent together."""
 NOTICE_SECONDS = 5.0
 """Seconds without an answer after which a server is reported as not available."""
+OUT = (UNREACHABLE, BROKEN, 502, 503, 504)
+"""Statuses after which a server may have been started again, perhaps with another model."""
 SHORT_QUESTION = "Say yes."
 SHORT_TOKENS = 8
 """The length of a short question in token ids."""
@@ -70,6 +73,8 @@ class RowSender(Backend):
         self._last_answer = time.monotonic()
         self._last_answers: dict[Connection, float] = {}
         """The last answer of each server."""
+        self._were_out: set[Connection] = set()
+        """The servers that were out, and have not been compared since."""
         self._has_answered = False
         self._has_noted_wait = False
         self._answering_models: dict[str, None] | None = {}
@@ -81,6 +86,7 @@ class RowSender(Backend):
         self._sent = 0
         self._open_at_most(self.options.concurrency)
         self._asking = asyncio.Lock()
+        self._comparing = asyncio.Lock()
         self._stopping = asyncio.Event()
 
     @property
@@ -161,6 +167,22 @@ class RowSender(Backend):
         """Raise EngineDied if the server cannot come back; called after each try that failed."""
         return
 
+    def is_unchanged(self, connection: Connection) -> bool:
+        """Return whether a server that was out is the same now; False if it is out again.
+
+        Raises RulerError if it is another one.
+        """
+        return True
+
+    async def _is_same(self, connection: Connection) -> bool:
+        """Whether the server of an answer is the one that answered before it was out."""
+        async with self._comparing:
+            if connection in self._were_out:
+                if not await self._loop.run_in_executor(None, self.is_unchanged, connection):
+                    return False
+                self._were_out.remove(connection)
+        return True
+
     async def _answer(self, prompt: Prompt) -> Completion:
         """Send a row until it is answered or has failed. Raises RulerError if none is answered."""
         content, fields = self._encoded(prompt)
@@ -171,8 +193,10 @@ class RowSender(Backend):
             outcome, facts = await self._send(connection, prompt, content, fields)
             tries += 1
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
-                self._note_answer(connection)
-                return self._completion(prompt, outcome, tries=tries, **facts)
+                if await self._is_same(connection):
+                    self._note_answer(connection)
+                    return self._completion(prompt, outcome, tries=tries, **facts)
+                outcome = Failure(kind="wait", sentence="the server is starting")
             self.check_alive()
             if outcome.kind == "fatal":
                 raise self._no_row(connection, outcome)
@@ -218,6 +242,8 @@ class RowSender(Backend):
             finally:
                 in_flight = self._most_open.pop(request)
                 del self._open_since[request]
+            if reply.status in OUT:
+                self._were_out.add(connection)
             is_alone = in_flight == 1
             sent_request = Request(
                 prompt=prompt, context_window=self.context_window, fields=fields, is_alone=is_alone

@@ -65,6 +65,14 @@ class ServerFacts:
     props: Mapping[str, Any]
     """llama.cpp's /props: samplers, template and context; empty for other servers."""
 
+    @property
+    def model(self) -> str | None:
+        """The name of the model's folder, repository or file, without the place where it is."""
+        place = self.root or self.props.get("model_path")
+        if not isinstance(place, str):
+            return None
+        return re.split(r"[/\\]", place.rstrip("/\\"))[-1] or None
+
 
 def ask_servers(connections: Sequence[Connection], options: RunOptions) -> ServerFacts:
     """Return the facts of servers with the same model, and the shortest of their windows.

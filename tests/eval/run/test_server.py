@@ -406,6 +406,46 @@ def test_a_server_that_restarts_during_a_run_fails_no_row(options):
     assert totals == [{"stop": 36}]
 
 
+@pytest.mark.parametrize("other", ["/models/one", "/models/two"])
+def test_a_server_that_is_started_again_with_another_model_ends_the_run(options, other):
+    """It serves it under the same name, so that its answers look like those of the first one."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    stops = threading.Event()
+    ends: list[str] = []
+
+    def reply(request: Request) -> Reply:
+        if request.row >= 5:
+            stops.set()
+            return Reply(200, b"{", drop=True)
+        return answer("first")
+
+    def work() -> None:
+        try:
+            total = run(at(options, f"http://127.0.0.1:{port}/v1", concurrency=3)).total
+            ends.append(str(dict(total)))
+        except RulerError as error:
+            ends.append(str(error))
+
+    with model_server(reply, models=({**VLLM, "root": "/models/one"},), port=port):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert stops.wait(20)
+    models = ({**VLLM, "root": other},)
+    with model_server(lambda _: answer("second"), models=models, port=port) as server:
+        thread.join(30)
+        if other == "/models/one":
+            assert ends == ["{'stop': 36}"]
+            return
+        (why,) = ends  # the first of its answers was not taken
+        assert "was out and is not the same as before" in why
+        assert 'server_model = "one", not "two"' in why
+        with pytest.raises(RulerError, match="server_model"):  # nor does the next session
+            run(at(options, server))
+    assert {record["prediction"] for record in records(options)} == {"first"}
+
+
 def test_retry_after_is_honoured(options):
     def reply(request: Request) -> Reply:
         if request.tries == 1:
