@@ -373,6 +373,7 @@ class Server(RowSender):
             "sent": {**self._sampling, "max_tokens_field": max_tokens_field},
             "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
+            **({"salts_prompts": True} if self.salts_prompts else {}),
             **engine_facts(self.metrics()),
             **({"llama_cpp": llama_cpp.server_facts(self._props)} if self._props else {}),
         }
