@@ -10,7 +10,6 @@ refused once.
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 import threading
 import time
@@ -23,6 +22,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from ruler_common.errors import RulerError
+from ruler_eval.run.answering_models import AnsweringModels
 from ruler_eval.run.backend import Backend, Completion, Completions, completion_of
 from ruler_eval.run.classify import Answer, Failure, Request, classify
 from ruler_eval.run.connection import ASK_SECONDS, Connection
@@ -77,8 +77,7 @@ class RowSender(Backend):
         """The servers that were out, and have not been compared since."""
         self._has_answered = False
         self._has_noted_wait = False
-        self._answering_models: dict[str, None] | None = {}
-        """The models that answers name; None after a note on them."""
+        self._answering_models = AnsweringModels(options.model)
         self._open_since: dict[object, float] = {}
         """When each request that is still open was sent."""
         self._most_open: dict[object, int] = {}
@@ -252,7 +251,9 @@ class RowSender(Backend):
             if isinstance(outcome, Failure) and outcome.crowded:
                 self._send_fewer(prompt, sent)
             if isinstance(outcome, Answer):
-                self._note_model(field_of(reply.body, "model"))
+                note = self._answering_models.note(field_of(reply.body, "model"))
+                if note is not None:
+                    self.on_note(note)
         finally:
             if self._places > self._max_open:
                 self._places -= 1
@@ -261,27 +262,6 @@ class RowSender(Backend):
         if isinstance(outcome, Answer):
             return outcome, {"in_flight": in_flight, "seconds": took}
         return outcome, {"in_flight": in_flight}
-
-    def _note_model(self, name: Any) -> None:
-        """Say once if the answers name another model, as those of a gateway or a loaded model."""
-        if not isinstance(name, str) or not name or self._answering_models is None:
-            return
-        self._answering_models[name] = None
-        names = list(self._answering_models)
-        if len(names) > 1:
-            self.on_note(
-                f"Some answers are of the model '{names[0]}' and some of '{names[1]}', by what the "
-                f"server says, and not all of '{self.options.model}': score them as one model only "
-                "if they are."
-            )
-        elif not _may_be_one(name, self.options.model):
-            self.on_note(
-                f"The server says that the answers are of the model '{name}', and not of "
-                f"'{self.options.model}': correct --model if it is not another name of it."
-            )
-        else:
-            return
-        self._answering_models = None  # said
 
     def _send_fewer(self, prompt: Prompt, sent: float) -> None:
         """Send fewer requests at a time from now on, because the slots' shared context is full.
@@ -418,15 +398,6 @@ def _is_in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _may_be_one(first: str, second: str) -> bool:
-    """Whether two names may be of one model, with another owner, version or spelling."""
-    words = [
-        re.sub("[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1].removesuffix(":latest"))
-        for name in (first, second)
-    ]
-    return words[0] in words[1] or words[1] in words[0]
 
 
 def short_question(prompt: Prompt) -> Prompt:
