@@ -212,6 +212,18 @@ def test_the_first_duplicate_that_did_not_fail_counts(write_run, frozen):
     assert "5 rows: 2 answered twice (by configuration: --all)" in stdout
 
 
+def test_answers_that_were_added_to_a_run_are_noted(limited, built):
+    """`ruler run` answers a row again only if it had failed."""
+    lines = answers(limited)
+    write_answers(limited, [*lines, *lines[:3]])
+    results = scored(limited, Release.open(str(built)))
+    (note,) = [note for note in results["notes"] if "the last counts" in note]
+    assert "3 answers to a row that had one already" in note
+    failed = {**lines[0], "finish_reason": "error", "error": "busy"}
+    write_answers(limited, [failed, *lines])
+    assert scored(limited, Release.open(str(built)))["notes"] == []
+
+
 def test_predictions_for_other_configurations_are_refused_and_both_sides_named(write_run, frozen):
     run = write_run(right, configs=["vt_4k"])
     add_lines(run, record("vt_64k", 0, "x"))
