@@ -227,7 +227,7 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
         content = choice.get("text", choice.get("content"))
     elif not isinstance(message, dict):
         return _malformed(f"no text in the answer: {shown_json(body)}")
-    if not content and message is not None:
+    if content in (None, "", []) and message is not None:
         content = message.get("refusal") or choice.get("text") or ""
     reason = _reason_of(choice)
     if content is None and reason:  # a blocked or empty answer

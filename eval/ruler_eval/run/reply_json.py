@@ -195,6 +195,8 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
     if isinstance(content, str):
         return content, ""
     if isinstance(content, dict):
+        if content and "type" not in content and not content.keys() & {*TEXT_NAMES}:
+            return None, ""
         content = [content]
     if not isinstance(content, list):
         return None, ""

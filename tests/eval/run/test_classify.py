@@ -402,8 +402,9 @@ def test_the_content_of_a_message_is_a_text_or_parts_of_any_type(content, text, 
     assert (answer.text, answer.reasoning) == (text, reasoning)
 
 
-def test_a_part_of_a_message_that_cannot_be_read_is_no_empty_answer():
-    assert outcome(completion(text=[{"type": "text", "text": 42}])).kind == "retry"
+@pytest.mark.parametrize("content", [[{"type": "text", "text": 42}], {"answer": "42"}, False, 42])
+def test_a_content_that_cannot_be_read_is_no_empty_answer(content):
+    assert outcome(completion(text=content)).kind == "retry"
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,22 @@ def test_answers_that_name_another_model_are_noted_once(options, capfd, names, n
     assert (note or "") in printed
 
 
+@pytest.mark.parametrize(
+    ("read", "words"),
+    [
+        (None, "36 answers came without a count of the tokens that the server read"),
+        (900, None),
+        (9000, "read far more tokens than 36 rows can have"),
+    ],
+)
+def test_counts_that_are_missing_or_too_large_are_noted(options, read, words):
+    usage = None if read is None else {"prompt_tokens": read, "completion_tokens": 9}
+    with model_server(lambda _: Reply(200, {**answer().body, "usage": usage})) as server:
+        lines = " ".join(run(at(options, server)).lines())
+    assert ("the server read" in lines or "far more" in lines) == bool(words)
+    assert (words or "") in lines
+
+
 def test_a_firewall_that_refuses_one_row_fails_that_row(options):
     with model_server(lambda r: Reply(403) if r.row == 3 else answer()) as server:
         assert run(at(options, server)).total == {"stop": 35, "error": 1}
