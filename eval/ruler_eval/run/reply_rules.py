@@ -194,7 +194,7 @@ RULES = (
     Rule(
         "retry",
         "400-499",
-        "unloaded|crashed|abort(ed|ing)|cancell?ed|internal server error|out of memory|"
+        "unloaded|crashed|abort(ed|ing)|cancel+ed|internal server error|out of memory|"
         "channel error|failed to load|timed out|connection (error|reset|refused)",
     ),
     # -- gateways in front of a server that is restarting, or that answers too slowly
