@@ -269,6 +269,11 @@ def _check_stored(folder: Path, engine: Engine) -> None:
             f"'{folder}' was not run with temperature 0, and answers are compared word for word: "
             "name a greedy run, or store one with --save."
         )
+    if settings.get("salts_prompts"):
+        raise RulerError(
+            f"The prompts of '{folder}' had a line of their own at the beginning, which keeps "
+            "prefix caches apart: name a folder of `ruler run`, or store one with --save."
+        )
     run = engine.run
     own = {
         "mode": engine.mode,

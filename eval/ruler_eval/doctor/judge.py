@@ -38,6 +38,8 @@ MIN_ROWS = 10
 """Minimum rows for a pattern, such as one more token in every prompt."""
 MIN_FAILED = 3
 """Rows that fail on one side only, while no other request fails, before that is a fault."""
+FAR_MORE = 0.001
+"""The one-sided p at which far more rows fail on a side than cold, if others fail too."""
 MAX_FLIPS = 0.05
 """The share of identical requests whose scores may differ."""
 RARELY = 0.01
@@ -92,7 +94,8 @@ class Finding:
     failed: int = 0
     """Rows of which one request failed, or both."""
     failed_only_b: int = 0
-    """Rows that failed on the suspected side, if no other request failed."""
+    """Rows that failed on the suspected side, if no other request did, or far fewer."""
+    failed_only_cold: int = 0
     failure: str = ""
     """The first error."""
     configs: tuple[ConfigLoss, ...] = ()
@@ -142,6 +145,15 @@ class Recall:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LengthScore:
+    """The mean score of the cold answers to rows of a length, 0 … 100."""
+
+    length: str
+    rows: int
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """All answers so far, and what is known about the requests."""
 
@@ -181,6 +193,8 @@ class Verdict:
     """The cause first."""
     tokens: TokenFacts
     recall: tuple[Recall, ...] = ()
+    lengths: tuple[LengthScore, ...] = ()
+    """Of lengths with enough rows, the lowest score first."""
     failure: str = ""
     """The first error of the cold requests."""
     all_failed: bool = False
@@ -202,6 +216,11 @@ class Verdict:
         losses = [f.smallest_loss for f in self.findings if f.name != DRIFT]
         known = [loss for loss in losses if loss is not None]
         return max(known) if known else None
+
+    @property
+    def scores(self) -> list[float]:
+        """The mean score, and that of each length."""
+        return [self.score, *(length.score for length in self.lengths)]
 
     @property
     def suspects(self) -> list[Finding]:
@@ -236,6 +255,7 @@ def judge(evidence: Evidence) -> Verdict:
         findings=tuple(findings),
         tokens=judge_tokens(evidence),
         recall=tuple(_recall(evidence)),
+        lengths=_scores_by_length(evidence),
         failure=failures[0] if failures else "",
         all_failed=bool(failures) and len(failures) == len(cold),
     )
@@ -251,8 +271,8 @@ def _outcome(verdict: Verdict) -> Outcome:
         and loss is not None
         and loss <= verdict.max_loss
         and not verdict.suspects
-        # a loss of half of the right answers would have been detected
-        and verdict.score >= 2 * loss
+        # a loss of half of the right answers would have been detected, at each length
+        and all(score >= 2 * loss for score in verdict.scores)
     )
     return "sound" if is_sound else "unknown"
 
@@ -280,10 +300,12 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
         for _, first, second in answered
         if first.failure or second.failure or first.fits != second.fits
     ]
+    failed_only_b, failed_only_cold = _failed_only(condition.b, evidence)
     finding = replace(
         finding,
         failed=len(failures),
-        failed_only_b=_failed_only(condition.b, evidence),
+        failed_only_b=failed_only_b,
+        failed_only_cold=failed_only_cold,
         failure=failures[0] if failures else "",
     )
     both = [(key, first, second) for key, first, second in answered if _both_count(first, second)]
@@ -352,21 +374,26 @@ def _by_config(compared: Sequence[tuple[Key, Answer, Answer]]) -> tuple[ConfigLo
     return tuple(sorted(differing, key=lambda loss: loss.p))
 
 
-def _failed_only(side: str, evidence: Evidence) -> int:
-    """Return how many rows failed on a side, if no request failed on any other side; else 0.
+def _failed_only(side: str, evidence: Evidence) -> tuple[int, int]:
+    """Return how many rows failed on a side only, and how many only when they were sent cold.
 
+    0 and 0 if that may be chance: a request failed elsewhere too, and not far more on this side.
     A row that does not fit on a side has failed there if it fits when it is sent cold.
     """
     cold = evidence.sides.get(COLD, {})
     failed = {
-        name: sum(
-            bool(answer.failure) or (not answer.fits and key in cold and cold[key].fits)
+        name: {
+            key
             for key, answer in answers.items()
-        )
+            if answer.failure or (not answer.fits and key in cold and cold[key].fits)
+        }
         for name, answers in evidence.sides.items()
     }
-    others = sum(count for name, count in failed.items() if name != side)
-    return 0 if others else failed.get(side, 0)
+    here, failed_cold = failed.get(side, set()), failed.get(COLD, set())
+    if sum(map(len, failed.values())) == len(here):  # none elsewhere
+        return len(here), 0
+    only_here, only_cold = len(here - failed_cold), len(failed_cold - here)
+    return (only_here, only_cold) if exact_p(only_cold, only_here) <= FAR_MORE else (0, 0)
 
 
 Pairs = list[tuple[Key, Answer, Answer]]
@@ -594,6 +621,20 @@ def _capped(evidence: Evidence) -> TokenFacts | None:
 
 PLACES = 10
 """The parts of a prompt in which recall is shown."""
+
+
+def _scores_by_length(evidence: Evidence) -> tuple[LengthScore, ...]:
+    """Return the scores at the lengths with enough rows, the lowest first."""
+    by_length: dict[str, list[float]] = {}
+    for key, answer in _answered(evidence, COLD):
+        if answer.counts:
+            by_length.setdefault(evidence.facts[key].length, []).append(answer.score)
+    lengths = [
+        LengthScore(length=length, rows=len(scores), score=100 * sum(scores) / len(scores))
+        for length, scores in by_length.items()
+        if len(scores) >= MIN_ROWS
+    ]
+    return tuple(sorted(lengths, key=lambda length: length.score))
 
 
 def _recall(evidence: Evidence) -> Iterable[Recall]:

@@ -88,8 +88,8 @@ def _fault(finding: Finding) -> str:
     a, b = SIDE_PHRASES[condition.a], condition.phrase_of_b
     if not finding.holm_p and finding.failed_only_b:
         return (
-            f"Requests fail {b}: {number_of(finding.failed_only_b, 'row')}, and none {a} "
-            f"({finding.failure})."
+            f"Requests fail {b}: {number_of(finding.failed_only_b, 'row')}, and "
+            f"{finding.failed_only_cold or 'none'} {a} ({finding.failure})."
         )
     if finding.name == "repeat":
         return (
@@ -258,10 +258,24 @@ def _why_unknown(verdict: Verdict) -> str:
             f"No condition was found to change answers, but a loss of less than {loss:.0f} points "
             "would have been missed: test more rows (--thorough, or --rows N)."
         )
+    if verdict.score >= 2 * loss:
+        return _why_unknown_at_length(verdict)
     return (
         f"The score is {verdict.score:.0f} %, too low to see a loss: an engine that loses half of "
         f"the right answers would look the same (losses of {loss:.0f} points are seen). Choose "
         "shorter lengths or easier tasks (--lengths, --configs), or --against another deployment."
+    )
+
+
+def _why_unknown_at_length(verdict: Verdict) -> str:
+    """Return why nothing can be said about the length with the lowest score."""
+    worst, best = verdict.lengths[0], verdict.lengths[-1]
+    return (
+        f"At {worst.length} the score is {worst.score:.0f} % ({best.score:.0f} % at "
+        f"{best.length}), too low to see a loss there. A model that was never trained at that "
+        "length does so, and so does a server that shortens prompts without a word, or has a wrong "
+        "sliding window or rope scaling: compare with another deployment (--against, --against "
+        f"hf), or choose other lengths (--lengths {best.length})."
     )
 
 

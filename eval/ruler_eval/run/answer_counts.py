@@ -1,18 +1,25 @@
 """What the answers of a run have in common: one sentence for each sign that a setting is wrong.
 
 They are shown at the end of a run, because no single answer shows them: reasoning that was not
-asked for, empty answers, and answers that all end at their token limit.
+asked for, empty or equal answers, and answers that all end at their token limit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
-from ruler_common.text import number_of
+from ruler_common.text import number_of, shortened
 from ruler_eval.run.records import Record
 
 MAX_EMPTY_SHARE = 0.1
 """The share of empty answers from which they are reported."""
+MIN_EQUAL, MIN_EQUAL_SHARE = 5, 0.2
+"""The answers, and their share, with one and the same text from which they are reported."""
+MIN_CHARACTERS = 30
+"""Characters of such a text: a shorter one may be right for many rows, such as "none"."""
+MAX_SHOWN = 80
+"""Characters of it that are shown."""
 
 
 @dataclass
@@ -32,6 +39,10 @@ class AnswerCounts:
     """Other rows with reasoning, without --thinking."""
     empty: int = 0
     """Other empty answers; reasoning that did not end is reported by itself."""
+    texts: Counter[int] = field(default_factory=Counter)
+    """How many rows were answered with each text, by its hash."""
+    repeated: dict[int, str] = field(default_factory=dict)
+    """The texts of several answers."""
     at_limit: int = 0
     """Answers that used all their tokens, whatever the server says of their end."""
 
@@ -42,6 +53,8 @@ class AnswerCounts:
             return
         self.answers += 1
         self.at_limit += state == "length" or record.get("at_limit", False)
+        if not record.get("sample"):  # a greedy model gives several samples of a row
+            self._add_text(record["prediction"].strip())
         usage = record["usage"]
         is_empty = not record["prediction"].strip()
         has_reasoning = bool(record["thinking"]) or bool(usage and usage["thinking_tokens"])
@@ -54,6 +67,14 @@ class AnswerCounts:
                 self.unasked += 1
         elif is_empty and record.get("thinking_ended") is not False:
             self.empty += 1
+
+    def _add_text(self, text: str) -> None:
+        if len(text) < MIN_CHARACTERS:
+            return
+        key = hash(text)
+        self.texts[key] += 1
+        if self.texts[key] > 1:
+            self.repeated[key] = text
 
     def lines(self) -> list[str]:
         """Return a sentence for each sign that a setting is wrong."""
@@ -83,6 +104,13 @@ class AnswerCounts:
                 "ended at once, or only reasoned. Check --mode, the template and --thinking "
                 "(ruler doctor)."
             )
+        for key, text in self.repeated.items():
+            if self.texts[key] >= max(MIN_EQUAL, MIN_EQUAL_SHARE * self.answers):
+                lines.append(
+                    f"{self.texts[key]:,} of {rows} are word for word the same, "
+                    f"'{shortened(text, MAX_SHOWN)}': the model or a gateway says this in place of "
+                    "an answer. Look at some with `ruler show`."
+                )
         if self.answers and self.at_limit >= self.answers and self.mode != "completion":
             lines.append(
                 f"Every answer ended at its token limit ({rows}): the model does not end its turn, "

@@ -21,6 +21,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.frozen_release import Release
+from ruler_eval.run.answering_models import AnsweringModels
 from ruler_eval.run.backend import Backend, Completions, completion_of
 from ruler_eval.run.classify import Answer, Failure, Reply, Request, classify
 from ruler_eval.run.options import RunOptions
@@ -219,6 +220,7 @@ class BatchAnswers(BatchFiles):
         fields = (*self._sampling, self.provider.max_tokens_field)
         refusals: list[Failure] = []
         is_answered = False
+        models = AnsweringModels(self.options.model)
         for prompt in prompts:
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
             if answer is None or field_of(answer, "error", "code") in NEVER_RUN:
@@ -227,6 +229,9 @@ class BatchAnswers(BatchFiles):
             outcome = outcome_of(answer, request)
             if isinstance(outcome, Answer):
                 is_answered = True
+                note = models.note(field_of(answer, "response", "body", "model"))
+                if note is not None:
+                    self.on_note(note)
             elif outcome.kind in ("refused", "fatal"):
                 refusals.append(outcome)
             if isinstance(outcome, Answer) or outcome.kind not in ("wait", "fatal"):

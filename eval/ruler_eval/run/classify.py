@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ruler_eval.run.prompt_in_text import MIN_PROMPT, has_most_of
 from ruler_eval.run.reply_forms import in_openai_form
 from ruler_eval.run.reply_json import (
     count_of,
@@ -36,8 +37,8 @@ TOLERANCE = 64
 """Tokens that a server's template may add or lack before the prompt counts as shortened."""
 MAX_SHOWN = 500
 """Characters of a server's message that are shown and stored."""
-MIN_PROMPT = 200
-"""Characters of a prompt that is looked for in the answer."""
+MAX_LETTERS = 16
+"""Letters and digits of a token, on average over an answer: no model writes more."""
 MAX_SEARCHED = 2000
 """Characters of a server's message that are searched: it may quote the prompt."""
 SAMPLER_NAMES = (
@@ -139,7 +140,7 @@ def _failure(
     status: int | str, error: Any, reply: Reply, request: Request | None = None
 ) -> Failure:
     """Return the failure that an error with a status means."""
-    message, codes = error_text(error), error_codes(error)
+    message, codes = error_text(error) or (shown_json(error) if error else ""), error_codes(error)
     # a gateway may wrap another server's 429 into a status of its own
     inner = status_in(error, status) if isinstance(status, int) else status
     rule_status = inner if inner in BUSY else status
@@ -226,7 +227,7 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
         content = choice.get("text", choice.get("content"))
     elif not isinstance(message, dict):
         return _malformed(f"no text in the answer: {shown_json(body)}")
-    if not content and message is not None:
+    if content in (None, "", []) and message is not None:
         content = message.get("refusal") or choice.get("text") or ""
     reason = _reason_of(choice)
     if content is None and reason:  # a blocked or empty answer
@@ -239,7 +240,7 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     if _holds_prompt(text, request.prompt, counts["completion_tokens"]):
         return Failure(
             kind="fatal",
-            sentence="the answer holds the whole prompt, in which every reference is found",
+            sentence="the answer holds the prompt, in which every reference is found",
             remedy="turn off what repeats it, such as echo or return_full_text",
         )
     answer = Answer(text=text, finish_reason="stop", reasoning=reasoning, **counts)
@@ -252,17 +253,20 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
 
 
 def _holds_prompt(text: str, prompt: Prompt, generated: int | None) -> bool:
-    """Whether a server has put the prompt into the answer.
+    """Whether a server has put the prompt, or a large part of it, into the answer.
 
     A model may repeat a short prompt itself, if it has generated as many tokens.
     """
     turns = [turn["content"] for turn in prompt.messages if turn["role"] == "user"]
     question = max(turns or [prompt.text or ""], key=len).strip()
-    if len(question) < MIN_PROMPT or question not in text:
+    is_whole = bool(turns) or prompt.token_ids is None  # else only the end of the text is kept
+    if is_whole and len(question) >= MIN_PROMPT and question in text:
+        tokens = prompt.max_tokens if generated is None else min(generated, prompt.max_tokens)
+        return prompt.row_tokens > tokens
+    letters = len(re.findall(r"[^\W_]", text))
+    if letters <= MAX_LETTERS * prompt.max_tokens or not question:
         return False
-    if generated is None:
-        generated = prompt.max_tokens
-    return prompt.row_tokens > min(generated, prompt.max_tokens)
+    return question in text or has_most_of(text, question)
 
 
 def _reason_of(choice: dict[str, Any]) -> Any:

@@ -51,6 +51,7 @@ class Connection:
 
     def __init__(self, base_url: str, key: str, timeout: float) -> None:
         """Create the clients. Raises RulerError if environment variables prevent it."""
+        self.base_url = base_url
         parts = urlsplit(ENDPOINT.sub("", base_url.partition("?")[0]))
         self.host = parts.hostname or ""
         self.url = parts.geturl().rstrip("/")
@@ -124,13 +125,13 @@ class Connection:
             last_piece = time.monotonic()
             async with aclosing(_lines(response)) as lines:
                 async for line in lines:
-                    if not line.startswith(b"data:"):
-                        # a comment keeps the connection open; it is not a piece of the answer
-                        if time.monotonic() - last_piece > seconds:
-                            raise asyncio.TimeoutError
-                        continue
-                    last_piece = time.monotonic()
-                    _add_piece(answer, line.removeprefix(b"data:").strip())
+                    size = answer.size
+                    _add_line(answer, line)
+                    if answer.size > size:
+                        last_piece = time.monotonic()
+                    elif time.monotonic() - last_piece > seconds:
+                        # comments and pings keep the connection open, and are not of the answer
+                        raise asyncio.TimeoutError
                     if answer.has_ended:
                         # a stream that is left early leaves its readers behind
                         with suppress(httpx.HTTPError, asyncio.TimeoutError):
@@ -203,8 +204,12 @@ async def _read_to_end(lines: AsyncGenerator[bytes, None]) -> None:
         pass
 
 
-def _add_piece(answer: StreamedReply, data: bytes) -> None:
-    """Add the data of an event to a streamed answer."""
+def _add_line(answer: StreamedReply, line: bytes) -> None:
+    """Add a line of a stream to an answer, if it has data."""
+    line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark
+    if not line.startswith(b"data:"):
+        return
+    data = line.removeprefix(b"data:").strip()
     if data == b"[DONE]":
         answer.has_ended = True
     else:
@@ -214,9 +219,8 @@ def _add_piece(answer: StreamedReply, data: bytes) -> None:
 def _assembled(content: bytes) -> Any:
     """Return a stream that came as a whole, as some gateways send it, in the form of an answer."""
     answer = StreamedReply()
-    for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
-        if line.startswith(b"data:"):
-            _add_piece(answer, line.removeprefix(b"data:").strip())
+    for line in content.split(b"\n"):
+        _add_line(answer, line)
     return answer.whole()
 
 

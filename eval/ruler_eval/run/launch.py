@@ -36,6 +36,7 @@ from ruler_common.text import announce, note
 from ruler_eval.frozen_release import Release
 from ruler_eval.run import guard
 from ruler_eval.run.backend import UNKNOWN, EngineDied
+from ruler_eval.run.connection import Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import PROMPT_COLUMNS
 from ruler_eval.run.prompts import TokenIds, load_model_tokenizer
@@ -157,6 +158,10 @@ class LaunchedServer(Server):
                 say(f"vLLM is still starting after {seconds:.0f} s. {process.last_line()}".rstrip())
             time.sleep(POLL_SECONDS)
         say(f"vLLM was ready after {time.monotonic() - started:.0f} s")
+
+    def is_unchanged(self, connection: Connection) -> bool:
+        """Return True: if its process ends, the server is started again in the same way."""
+        return True
 
     def check_alive(self) -> None:
         """Raise EngineDied if the server has ended, with the cause."""

@@ -18,6 +18,8 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
 from ruler_eval.run.secrets import hide_keys
 
+MAX_TEMPLATE = 1000
+"""Tokens that a chat template may add to a prompt."""
 LINE_SECONDS = 60.0
 """Seconds between two lines of progress in a log file."""
 
@@ -107,6 +109,10 @@ class RunSummary:
     """The tokens of this session's rows."""
     tokens_with_cache: int = 0
     """This session's prompt tokens of rows for which the backend says how many were cached."""
+    uncounted: int = 0
+    """This session's answers of a server that does not say how many tokens it read."""
+    longer: int = 0
+    """This session's prompts of which the server read far more tokens than they have."""
     differences: int = 0
     """This session's prompts whose length the server counted differently from our template."""
     started: float = field(default_factory=time.monotonic)
@@ -133,6 +139,8 @@ class RunSummary:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
         usage = record["usage"]
         if usage is None:
+            is_of_server = "in_flight" in record
+            self.uncounted += is_of_server and record["finish_reason"] in ("stop", "length")
             return
         for name in ("prompt_tokens", "completion_tokens", "thinking_tokens"):
             self.tokens[name] += usage[name]
@@ -141,6 +149,10 @@ class RunSummary:
             self.tokens_with_cache += usage["prompt_tokens"]
         expected = prompt.counted_tokens
         self.differences += expected is not None and usage["prompt_tokens"] != expected
+        # two tokenizers never differ by more than a factor of 2.5 on these texts
+        self.longer += expected is None and usage["prompt_tokens"] > MAX_TEMPLATE + (
+            prompt.row_tokens * 5 // 2
+        )
 
     @property
     def failed(self) -> int:
@@ -173,6 +185,16 @@ class RunSummary:
     def _lines_of_server(self) -> list[str]:
         """Return sentences about what the server did to prompts and answers."""
         lines = []
+        if self.uncounted:
+            lines.append(
+                f"{number_of(self.uncounted, 'answer')} came without a count of the tokens that "
+                "the server read: if it shortened a prompt, only the score shows it (ruler doctor)."
+            )
+        if self.longer:
+            lines.append(
+                f"The server says that it read far more tokens than {number_of(self.longer, 'row')}"
+                " can have: a gateway adds a prompt of its own, or the count is not of one request."
+            )
         if self.shortened:
             lines.append(
                 f"The server shortened {number_of(self.shortened, 'prompt')}: give it a longer "

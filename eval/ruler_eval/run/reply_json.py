@@ -102,6 +102,7 @@ def error_text(error: Any) -> str:
         return "; ".join(filter(None, (error_text(item) for item in error)))
     if not isinstance(error, dict):
         return "" if error is None else str(error)
+    error = _with_small_names(error)
     for name in MESSAGE_NAMES:
         if text := error_text(error.get(name)):
             if reason := error_text(_provider_error(error)):
@@ -125,10 +126,16 @@ def _values(error: Any, names: Collection[str]) -> list[Any]:
         return [value for item in error for value in _values(item, names)]
     if not isinstance(error, dict):
         return []
+    error = _with_small_names(error)
     values = [error[name] for name in names if error.get(name) not in (None, "")]
     for inner in ("error", "detail", "errors", "metadata", "innererror", "base_resp"):
         values += _values(error.get(inner), names)
     return values + _values(_provider_error(error), names)
+
+
+def _with_small_names(error: dict[str, Any]) -> dict[str, Any]:
+    """Return an error with its names in small letters, of which Amazon's have capital ones."""
+    return {str(name).lower(): value for name, value in error.items()}
 
 
 def _provider_error(error: Any) -> Any:
@@ -188,6 +195,8 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
     if isinstance(content, str):
         return content, ""
     if isinstance(content, dict):
+        if content and "type" not in content and not content.keys() & {*TEXT_NAMES}:
+            return None, ""
         content = [content]
     if not isinstance(content, list):
         return None, ""
@@ -226,6 +235,8 @@ class StreamedReply:
         self._has_choice = False
         self.has_ended = False
         """Whether the server said that the stream is complete."""
+        self.size = 0
+        """The characters of the answer and its reasoning so far."""
 
     def add(self, piece: Any) -> None:
         """Add the next piece."""
@@ -265,7 +276,9 @@ class StreamedReply:
                 self._texts = []  # some gateways repeat the whole answer at the end
             self._texts.append(text or "")
             self._thoughts.append(thought)
+            self.size += len(text or "") + len(thought)
         self._thoughts.append(reasoning_of(delta) or "")
+        self.size += len(self._thoughts[-1])
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
         self._native_reason = choice.get("native_finish_reason") or self._native_reason
 
@@ -277,7 +290,9 @@ class StreamedReply:
             return {"error": f"a piece is not a completion: {shown_json(self._wrong)}"}
         if self._finish_reason is None and self._unread is not None:
             return {"error": f"a piece is not JSON: {self._unread}"}
-        if not self._has_choice or (self._finish_reason is None and not self.has_ended):
+        # a gateway may end a stream that its server broke off
+        is_whole = self._finish_reason is not None or (self.has_ended and bool(self._usage))
+        if not self._has_choice or not is_whole:
             return {"error": "the stream ended before the answer did"}
         choice: dict[str, Any] = {
             "finish_reason": self._finish_reason,

@@ -157,8 +157,9 @@ RULES = (
         "too_long",
         "400 413 422",
         f"^(?!.*({_NO_LENGTH}))(?=.*(prompt|input|context|request|messages|too many))"
-        "(?=.*(exceed|too (long|large|big|many)|more than|(longer|greater|larger) than|limit|"
-        "maximum|max(imum)? (size|length)|at most|up to|supports only|> ?\\d)).*"
+        "(?=.*(exceed|too (long|large|big|many)|(more|less|fewer) than|limit|maximum|"
+        "(longer|greater|larger|shorter|smaller) than|max(imum)? (size|length)|at most|up to|"
+        "supports only|> ?\\d)).*"
         "(tokens\\b|token (count|length|limit|size))",
     ),
     # -- the row is refused, and would be again
@@ -184,7 +185,17 @@ RULES = (
         "resource[_ ]?exhausted|concurrency limit|ModelNotReady|"
         "model.{0,60}(still|currently) loading|model is not ready|rate[-_ ]?limit|"
         "too many requests|try again (later|in)|(at|no|over|enough) capacity|"
-        "queue.{0,8} full|temporarily unavailable|no (healthy|available) (upstream|server|worker)",
+        "queue.{0,8} full|temporarily unavailable|"
+        "no (healthy|available) (upstream|server|worker|deployment)|scal(ing|ed) (up|to zero)|"
+        "endpoint is (paused|stopped|starting)|quota will be replenished|"
+        "速率限制|频率|并发|访问量过大|限流|稍后",
+    ),
+    # -- the engine failed, and the server or a gateway says it with the status of a wrong request
+    Rule(
+        "retry",
+        "400-499",
+        "unloaded|crashed|abort(ed|ing)|cancel+ed|internal server error|out of memory|"
+        "channel error|failed to load|timed out|connection (error|reset|refused)",
     ),
     # -- gateways in front of a server that is restarting, or that answers too slowly
     Rule("retry", "502 504 408 409 520-527 530"),
@@ -213,7 +224,8 @@ FINISH_REASONS: tuple[tuple[str, str], ...] = (
     ),
     (
         "retry",
-        "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout|time",
+        "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout|time|"
+        "not|no|incomplete",
     ),
     ("length", "length|max|limit|budget|repetition"),
     ("none", "null|none|undefined"),

@@ -10,7 +10,6 @@ refused once.
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 import threading
 import time
@@ -23,6 +22,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from ruler_common.errors import RulerError
+from ruler_eval.run.answering_models import AnsweringModels
 from ruler_eval.run.backend import Backend, Completion, Completions, completion_of
 from ruler_eval.run.classify import Answer, Failure, Request, classify
 from ruler_eval.run.connection import ASK_SECONDS, Connection
@@ -30,6 +30,7 @@ from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.providers import json_bytes
 from ruler_eval.run.reply_json import field_of
+from ruler_eval.run.reply_rules import BROKEN, UNREACHABLE
 from ruler_eval.run.server_facts import seconds_to_wait, shown
 
 MAX_TRIES = 5
@@ -46,6 +47,8 @@ MOMENT = 0.02
 """Seconds in which rows are collected that are sent together."""
 NOTICE_SECONDS = 5.0
 """Seconds without an answer after which a server is reported as not available."""
+OUT = (UNREACHABLE, BROKEN, 502, 503, 504)
+"""Statuses after which a server may have been started again, perhaps with another model."""
 SHORT_QUESTION = "Say yes."
 SHORT_TOKENS = 8
 """The length of a short question in token ids."""
@@ -70,10 +73,11 @@ class RowSender(Backend):
         self._last_answer = time.monotonic()
         self._last_answers: dict[Connection, float] = {}
         """The last answer of each server."""
+        self._were_out: set[Connection] = set()
+        """The servers that were out, and have not been compared since."""
         self._has_answered = False
         self._has_noted_wait = False
-        self._answering_models: dict[str, None] | None = {}
-        """The models that answers name; None after a note on them."""
+        self._answering_models = AnsweringModels(options.model)
         self._open_since: dict[object, float] = {}
         """When each request that is still open was sent."""
         self._most_open: dict[object, int] = {}
@@ -81,6 +85,7 @@ class RowSender(Backend):
         self._sent = 0
         self._open_at_most(self.options.concurrency)
         self._asking = asyncio.Lock()
+        self._comparing = asyncio.Lock()
         self._stopping = asyncio.Event()
 
     @property
@@ -161,6 +166,22 @@ class RowSender(Backend):
         """Raise EngineDied if the server cannot come back; called after each try that failed."""
         return
 
+    def is_unchanged(self, connection: Connection) -> bool:
+        """Return whether a server that was out is the same now; False if it is out again.
+
+        Raises RulerError if it is another one.
+        """
+        return True
+
+    async def _is_same(self, connection: Connection) -> bool:
+        """Whether the server of an answer is the one that answered before it was out."""
+        async with self._comparing:
+            if connection in self._were_out:
+                if not await self._loop.run_in_executor(None, self.is_unchanged, connection):
+                    return False
+                self._were_out.remove(connection)
+        return True
+
     async def _answer(self, prompt: Prompt) -> Completion:
         """Send a row until it is answered or has failed. Raises RulerError if none is answered."""
         content, fields = self._encoded(prompt)
@@ -171,8 +192,10 @@ class RowSender(Backend):
             outcome, facts = await self._send(connection, prompt, content, fields)
             tries += 1
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
-                self._note_answer(connection)
-                return self._completion(prompt, outcome, tries=tries, **facts)
+                if await self._is_same(connection):
+                    self._note_answer(connection)
+                    return self._completion(prompt, outcome, tries=tries, **facts)
+                outcome = Failure(kind="wait", sentence="the server is starting")
             self.check_alive()
             if outcome.kind == "fatal":
                 raise self._no_row(connection, outcome)
@@ -218,6 +241,8 @@ class RowSender(Backend):
             finally:
                 in_flight = self._most_open.pop(request)
                 del self._open_since[request]
+            if reply.status in OUT:
+                self._were_out.add(connection)
             is_alone = in_flight == 1
             sent_request = Request(
                 prompt=prompt, context_window=self.context_window, fields=fields, is_alone=is_alone
@@ -226,7 +251,9 @@ class RowSender(Backend):
             if isinstance(outcome, Failure) and outcome.crowded:
                 self._send_fewer(prompt, sent)
             if isinstance(outcome, Answer):
-                self._note_model(field_of(reply.body, "model"))
+                note = self._answering_models.note(field_of(reply.body, "model"))
+                if note is not None:
+                    self.on_note(note)
         finally:
             if self._places > self._max_open:
                 self._places -= 1
@@ -235,27 +262,6 @@ class RowSender(Backend):
         if isinstance(outcome, Answer):
             return outcome, {"in_flight": in_flight, "seconds": took}
         return outcome, {"in_flight": in_flight}
-
-    def _note_model(self, name: Any) -> None:
-        """Say once if the answers name another model, as those of a gateway or a loaded model."""
-        if not isinstance(name, str) or not name or self._answering_models is None:
-            return
-        self._answering_models[name] = None
-        names = list(self._answering_models)
-        if len(names) > 1:
-            self.on_note(
-                f"Some answers are of the model '{names[0]}' and some of '{names[1]}', by what the "
-                f"server says, and not all of '{self.options.model}': score them as one model only "
-                "if they are."
-            )
-        elif not _may_be_one(name, self.options.model):
-            self.on_note(
-                f"The server says that the answers are of the model '{name}', and not of "
-                f"'{self.options.model}': correct --model if it is not another name of it."
-            )
-        else:
-            return
-        self._answering_models = None  # said
 
     def _send_fewer(self, prompt: Prompt, sent: float) -> None:
         """Send fewer requests at a time from now on, because the slots' shared context is full.
@@ -392,15 +398,6 @@ def _is_in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _may_be_one(first: str, second: str) -> bool:
-    """Whether two names may be of one model, with another owner, version or spelling."""
-    words = [
-        re.sub("[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1].removesuffix(":latest"))
-        for name in (first, second)
-    ]
-    return words[0] in words[1] or words[1] in words[0]
 
 
 def short_question(prompt: Prompt) -> Prompt:

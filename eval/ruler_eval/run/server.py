@@ -31,7 +31,7 @@ from ruler_common.text import number_of
 from ruler_eval.run import llama_cpp, vllm_template
 from ruler_eval.run.backend import Completion
 from ruler_eval.run.chat_template import ServerTemplate
-from ruler_eval.run.classify import Answer, Failure
+from ruler_eval.run.classify import Answer, Failure, failure_of
 from ruler_eval.run.connection import Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, TokenIds, appended_tokens, load_tokenizer
@@ -47,6 +47,7 @@ from ruler_eval.run.providers import (
     without_prefix,
 )
 from ruler_eval.run.reasoning import check_model
+from ruler_eval.run.records import check_settings
 from ruler_eval.run.reply_json import count_of, field_of
 from ruler_eval.run.sampling import read_generation_config
 from ruler_eval.run.send_rows import SHORT_QUESTION, RowSender
@@ -76,6 +77,7 @@ class Server(RowSender):
         if options.tokenizer:
             self.tokenizer = load_tokenizer(options.tokenizer)
         self._mode = ""
+        self._template_arguments: Mapping[str, Any] = {}
         self._extra: dict[str, Any] = {}
         self._limits_reasoning = False
         try:
@@ -297,7 +299,7 @@ class Server(RowSender):
 
     def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
         """Raise RulerError if the server would silently drop the prefix, or lacks the mode."""
-        self._mode = mode
+        self._mode, self._template_arguments = mode, template_arguments
         if self.options.cache_salt is not None and not self.provider.no_cache:
             self.salts_prompts = not self._accepts_cache_salt()
         is_chat = self.endpoint == "chat/completions"
@@ -364,15 +366,45 @@ class Server(RowSender):
         max_tokens_field = self.provider.max_tokens_field if is_chat else "max_tokens"
         return {
             "backend_version": f"{self.provider.name} {self._facts.version or ''}".strip(),
+            "server_model": self._facts.model,
             "endpoint": self.endpoint,
             "budget": "server" if self._server_counts else budget,
             "request": self._extra,
             "sent": {**self._sampling, "max_tokens_field": max_tokens_field},
             "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
+            **({"salts_prompts": True} if self.salts_prompts else {}),
             **engine_facts(self.metrics()),
             **({"llama_cpp": llama_cpp.server_facts(self._props)} if self._props else {}),
         }
+
+    def is_unchanged(self, connection: Connection) -> bool:
+        """Return whether a server that was out is the same now; False if it is out again.
+
+        Only a server that says what it is can be compared. Raises RulerError if another model,
+        version or setting answers.
+        """
+        if self._facts.model is None and self._facts.version is None:
+            return True
+        try:
+            server = Server(replace(self.options, base_url=(connection.base_url,)))
+            try:
+                server.check_mode(self._mode, self._template_arguments)
+                before, now = (
+                    {**Server.settings(asked), "max_model_len": asked.context_window}
+                    for asked in (self, server)
+                )
+            finally:
+                server.close()
+            check_settings(before, now, self.options.folder)
+        except RulerError as error:
+            failure = failure_of(connection.ask("models"))
+            if failure is not None and failure.kind in ("wait", "retry"):
+                return False
+            raise RulerError(
+                f"The server at {connection.where} was out and is not the same as before: {error}"
+            ) from error
+        return True
 
     def _completion(self, prompt: Prompt, outcome: Answer | Failure, **facts: Any) -> Completion:
         completion = super()._completion(prompt, outcome, **facts)

@@ -65,6 +65,14 @@ class ServerFacts:
     props: Mapping[str, Any]
     """llama.cpp's /props: samplers, template and context; empty for other servers."""
 
+    @property
+    def model(self) -> str | None:
+        """The name of the model's folder, repository or file, without the place where it is."""
+        place = self.root or self.props.get("model_path")
+        if not isinstance(place, str):
+            return None
+        return re.split(r"[/\\]", place.rstrip("/\\"))[-1] or None
+
 
 def ask_servers(connections: Sequence[Connection], options: RunOptions) -> ServerFacts:
     """Return the facts of servers with the same model, and the shortest of their windows.
@@ -155,12 +163,13 @@ def ask_models(connection: Connection, give_up_after: float) -> dict[str, dict[s
         if failure is None:
             break
         tries += 1
-        if time.monotonic() - began >= give_up_after:
+        remaining = began + give_up_after - time.monotonic()
+        if remaining <= 0:
             raise RulerError(
                 f"The server at {connection.where} has not answered for {give_up_after:g} seconds "
                 f"({shown(failure)})."
             )
-        time.sleep(seconds_to_wait(failure, tries))
+        time.sleep(min(seconds_to_wait(failure, tries), remaining))
     models = served_models(connection.ask(connection.outside_v1("v1/models")).body)
     if models and not connection.url.endswith("/v1"):
         connection.url += "/v1"

@@ -38,12 +38,27 @@ SIMPLEST = '{"config": "vt_4k", "index": 0, "prediction": "…"}'
 
 
 def own_run(records: Records, source: Source) -> Iterator[Prediction]:
-    """Read the lines of `ruler run`: RUN/answers.jsonl, where the last line of a row counts."""
+    """Read the lines of `ruler run`: RUN/answers.jsonl, where the last line of a row counts.
+
+    A run answers a row again only if it had failed.
+    """
     rows = _own_lines(records, source)
-    if is_of_run(source.file):
-        last = {(row.config, row.index, row.sample): row for row in rows}
-        rows = iter(last[key] for key in sorted(last))
-    yield from rows
+    if not is_of_run(source.file):
+        yield from rows
+        return
+    last: dict[tuple[str, int, int], Prediction] = {}
+    replaced = []
+    for row in rows:
+        key = row.config, row.index, row.sample
+        if key in last and not last[key].failed:
+            replaced.append(row.where)
+        last[key] = row
+    if replaced:
+        source.notes.append(
+            f"{source.file}: {number_of(len(replaced), 'answer')} to a row that had one already, "
+            f"of which the last counts (the first at {replaced[0]}): was another file added?"
+        )
+    yield from (last[key] for key in sorted(last))
 
 
 def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:

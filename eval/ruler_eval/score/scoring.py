@@ -25,6 +25,7 @@ from ruler_common.text import number_of
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
 from ruler_eval.score.cells import cell_of, shared_documents
+from ruler_eval.score.odd_answers import notes_on_answers
 from ruler_eval.score.own_run import (
     RunFacts,
     StoppedAt,
@@ -103,6 +104,7 @@ def score(
             if config.length == CONTROL_LENGTH:
                 controls[place] = cells[name]["score"]
             notes += _notes(scores)
+        notes += notes_on_answers(lines)
     dataset = _dataset(release, names, run, cells)
     options = SummaryOptions(
         standard=dataset["standard"] is not False,

@@ -26,17 +26,15 @@ from ruler_eval.prediction import (
     read_name,
     row_number,
 )
+from ruler_eval.run.prompt_in_text import MIN_PROMPT, has_most_of, text_after_prompt
 from ruler_eval.score.file_configs import FileConfigs
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.paths import SEED, label_of, path_text, without_seed
 from ruler_eval.score.values import (
-    MIN_PROMPT,
     Answer,
-    has_most_of,
     read_answers,
     read_prompt,
     read_references,
-    text_after_prompt,
 )
 from ruler_eval.tasks import FAMILIES, family_of
 from ruler_score.split_reasoning import split_reasoning

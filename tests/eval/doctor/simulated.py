@@ -90,6 +90,8 @@ class SimulatedEngine:
     def _fails(self, side: str) -> bool:
         if self.fault == "fails_under_load":
             return side == LOADED and self._rng.random() < 0.1
+        if self.fault == "fails_more_under_load":
+            return self._rng.random() < (0.15 if side == LOADED else 0.005)
         return self.fault == "fails_anywhere" and self._rng.random() < 0.02
 
     def _loses(self, key: Key, side: str, concurrency: int, cached: bool, depth: float) -> bool:
@@ -100,6 +102,8 @@ class SimulatedEngine:
         hardness = random.Random(f"{self.seed} hardness {key}").random()
         if self.fault == "always":
             return hardness < 0.5
+        if self.fault == "long":
+            return config.endswith("_32k")
         if self.fault == "middle":
             return 0.3 < depth < 0.7
         if self.fault == "recall":

@@ -205,6 +205,17 @@ def test_stored_answers_of_other_prompts_are_refused(flags, words, root, tmp_pat
     assert words in flat(printed.stderr)
 
 
+def test_stored_answers_whose_prompts_began_with_a_salt_are_refused(root, tmp_path):
+    """The sides of an examination, if the server has no field for the salt."""
+    model = {**MODEL, "owned_by": "test"}
+    with model_server(answer_from_prompt, models=(model,)) as server:
+        common = ("doctor", "--base-url", server.url, "-m", "m", "-d", root, *FLAGS)
+        ruler(*common, "--configs", "vt_4k", "--out", tmp_path / "examination")
+        printed, _ = against(root, tmp_path, server.url, tmp_path / "examination" / "cold")
+    assert printed.code == 2, printed
+    assert "a line of their own at the beginning" in flat(printed.stderr)
+
+
 def test_stored_answers_of_another_vendor_are_compared(root, tmp_path):
     """A router's field names the vendor: the prompts and the sampling are the same."""
     run = tmp_path / "RUN"

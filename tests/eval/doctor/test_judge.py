@@ -109,6 +109,24 @@ def test_rows_that_fail_only_under_load_are_a_fault_of_load():
     assert "fewer slots (-np 1)" in text
 
 
+def test_rows_that_fail_far_more_under_load_are_a_fault_of_load():
+    """A request fails now and then on a server that is behind a gateway."""
+    verdicts = [
+        examination(SimulatedEngine(seed=seed, fault="fails_more_under_load")).run()
+        for seed in range(5)
+    ]
+    assert [verdict.outcome for verdict in verdicts].count("engine") >= 4
+    assert {verdict.cause.name for verdict in verdicts if verdict.cause} == {"load"}
+
+
+def test_a_length_without_right_answers_is_never_called_sound():
+    """A server that shortens long prompts without a word, or a model that cannot read them."""
+    verdict = examination(SimulatedEngine(seed=0, fault="long")).run()
+    assert (verdict.outcome, verdict.score >= 2 * (verdict.loss or 100)) == ("unknown", True)
+    assert headline(verdict).startswith("At 32k the score is 0 % (")
+    assert "(--lengths 4k)" in headline(verdict)
+
+
 def test_failed_requests_do_not_count_as_wrong_answers():
     verdict = examination(SimulatedEngine(seed=0, fault="fails_anywhere")).run()
     assert verdict.outcome != "engine"

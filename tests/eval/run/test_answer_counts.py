@@ -58,6 +58,13 @@ def test_each_sign_is_one_sentence_with_its_number(answer, sentence):
     assert not any("No failures" in line for line in summary_of([answer] * 3 + [GOOD] * 7))
 
 
+def test_one_text_in_place_of_many_answers_is_reported():
+    busy = {"text": "Sorry, the service is busy. Please try again later.", "completion_tokens": 9}
+    lines = summary_of([busy] * 5 + [GOOD] * 20)
+    assert lines[0].startswith("5 of 25 answers are word for word the same, 'Sorry, the service")
+    assert summary_of([busy] * 4 + [GOOD] * 10)[0].startswith("No failures")
+
+
 @pytest.mark.parametrize("end", [{"finish_reason": "length"}, {"at_limit": True}])
 def test_answers_that_all_use_all_their_tokens_are_reported(end):
     full = {"text": "and so on", "completion_tokens": 30, **end}

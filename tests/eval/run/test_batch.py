@@ -106,6 +106,16 @@ def test_a_request_is_a_row_for_the_chat_endpoint(options, small):
     }
 
 
+def test_answers_of_another_model_are_noted(vt, tmp_path, capfd):
+    """The output of another run, whose requests have the same names."""
+    run(vt)
+    path = tmp_path / "answers.jsonl"
+    write_lines(path, *(answer(f"vt_4k/{index}", model="other") for index in range(5)))
+    run(replace(batch.options_to_read(vt.folder, [path]), progress=True))
+    printed = " ".join(capfd.readouterr().err.split())
+    assert printed.count("the answers are of the model 'other', and not of 'm'") == 1
+
+
 def test_vllm_continues_the_answer_prefix_and_counts_the_budget(options, tokenizer):
     run(replace(options, provider=None, tokenizer=tokenizer, max_model_len=8192))
     body = requests(options.folder)[0]["body"]

@@ -138,6 +138,16 @@ def test_the_providers_reason_is_in_the_sentence():
     assert failure.sentence == "HTTP 400: Provider returned error: Param incorrect"
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [({"Message": "Bad input", "Code": "x"}, "Bad input"), ({"fault": {"why": 7}}, '{"why": 7}')],
+)
+def test_an_error_in_any_form_is_shown(body, words):
+    failure = classify(Reply(status=400, body=body), REQUEST)
+    assert isinstance(failure, Failure)
+    assert words in failure.sentence
+
+
 # ---- finish reasons ------------------------------------------------------------------------------
 
 
@@ -157,6 +167,7 @@ def test_the_providers_reason_is_in_the_sentence():
         ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
         ("retry", ["error", "network_error", "abort", "tool_calls", "function_call", "time_limit"]),
         ("refused", ["blocked", "moderation", "flagged", "policy_violation"]),
+        ("retry", ["NOT_FINISHED", "not_complete", "incomplete_generation_stop"]),
         ("unknown", ["FINISH_REASON_UNSPECIFIED", "gibberish"]),
         (None, [None, "", " ", "null", "None"]),
     ],
@@ -325,6 +336,29 @@ def test_a_model_may_repeat_a_prompt_that_it_has_the_tokens_to_write(
     assert isinstance(outcome, Answer) == is_answer
 
 
+@pytest.mark.parametrize("part", [slice(None), slice(4000, None), slice(9000, None)])
+def test_a_part_of_the_prompt_in_an_answer_is_found_with_other_white_space_too(part):
+    """More text than its tokens can hold, and from the prompt: the model has not written it."""
+    text = "\n".join(f"Line {number}: the number  is {number * 7919}." for number in range(400))
+    prompt = replace(PROMPT, text=text, row_tokens=4000, max_new_tokens=128)
+    request = Request(prompt=prompt)
+    body = completion(text=" ".join(text[part].split()) + " It is 7654321.")
+    outcome = classify(Reply(status=200, body=body), request)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, "echo" in outcome.remedy) == ("fatal", True)
+    body = completion(text=text[5000:5500])  # a model may go on with the text
+    assert isinstance(classify(Reply(status=200, body=body), request), Answer)
+
+
+def test_the_end_of_a_prompt_of_token_ids_may_be_repeated_but_not_the_whole_prompt():
+    text = "".join(f"Line {number}: the number is {number * 7919}. " for number in range(400))
+    end = text[-200:].strip()
+    prompt = replace(PROMPT, text=end, token_ids=[1] * 4000, max_new_tokens=128)
+    for answer, is_answer in ((f"{end} It is 42.", True), (f"{text} It is 42.", False)):
+        outcome = classify(Reply(status=200, body=completion(text=answer)), Request(prompt=prompt))
+        assert isinstance(outcome, Answer) == is_answer
+
+
 def test_a_page_for_browsers_says_what_it_is():
     page = "<!doctype html><title>Just a moment...</title>"
     for status in (200, 403, 503):
@@ -368,8 +402,9 @@ def test_the_content_of_a_message_is_a_text_or_parts_of_any_type(content, text, 
     assert (answer.text, answer.reasoning) == (text, reasoning)
 
 
-def test_a_part_of_a_message_that_cannot_be_read_is_no_empty_answer():
-    assert outcome(completion(text=[{"type": "text", "text": 42}])).kind == "retry"
+@pytest.mark.parametrize("content", [[{"type": "text", "text": 42}], {"answer": "42"}, False, 42])
+def test_a_content_that_cannot_be_read_is_no_empty_answer(content):
+    assert outcome(completion(text=content)).kind == "retry"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,15 @@ import json
 
 import pytest
 
+from ruler_eval.run.providers import providers
 from ruler_eval.run.runner import run
-from ruler_eval.run.server_facts import context_window_of, engine_facts, owners_of, served_models
+from ruler_eval.run.server_facts import (
+    ServerFacts,
+    context_window_of,
+    engine_facts,
+    owners_of,
+    served_models,
+)
 from tests.eval.run.run_options import model_options
 from tests.model_server import VLLM, model_server
 
@@ -65,6 +72,28 @@ def test_a_context_length_is_read_from_every_servers_field(entry):
 @pytest.mark.parametrize("entry", [{"meta": {"n_ctx": "seven"}}, {"meta": None}, {}, None])
 def test_without_a_valid_context_length_it_is_unknown(entry):
     assert context_window_of(entry) is None
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "model"),
+    [
+        ("Qwen/Qwen3-8B", None, "Qwen3-8B"),
+        ("/models/one/", None, "one"),
+        (None, "C:\\models\\one.gguf", "one.gguf"),
+        (None, None, None),
+    ],
+)
+def test_the_model_is_named_without_the_place_where_it_is(root, path, model):
+    facts = ServerFacts(
+        provider=providers()["vllm"],
+        version=None,
+        context_window=None,
+        root=root,
+        slots=None,
+        served=(),
+        props={"model_path": path} if path else {},
+    )
+    assert facts.model == model
 
 
 def test_a_gateway_that_lists_another_model_of_vllm_is_not_vllm():

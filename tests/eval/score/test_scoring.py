@@ -110,6 +110,30 @@ def test_every_count_is_reported_with_the_score(write_run, frozen):
     assert results["rows"]["state"] == ["missing", "failed", "does_not_fit", "truncated", "ok"]
 
 
+def test_one_text_in_place_of_many_answers_is_noted(write_run, frozen):
+    """A gateway that says in an ordinary answer that it has none."""
+    busy = {"prediction": "Sorry, the service is busy. Please try again later."}
+    results = scored(write_run(lambda config, row: busy, configs=["vt_4k"]), frozen)
+    (note,) = [note for note in results["notes"] if "word for word" in note]
+    assert note.startswith("5 wrong answers are word for word the same, 'Sorry, the service is")
+    right_ones = scored(write_run(right, configs=["vt_4k"]), frozen)
+    assert not [note for note in right_ones["notes"] if "word for word" in note]
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_answers_to_other_rows_are_noted(write_run, frozen, shift):
+    """Rows that are numbered from 1, or a server that gives the answer of another request."""
+    config = "niah_single_1_4k"
+    rows = {row["index"]: row for row in frozen.rows(config, ("index", "outputs"))}
+
+    def answer_of(config, row):
+        return right(config, rows[(row["index"] + shift) % len(rows)])
+
+    results = scored(write_run(answer_of, configs=[config]), frozen)
+    notes = [note for note in results["notes"] if "references of other rows" in note]
+    assert len(notes) == shift
+
+
 def test_partial_leaves_missing_rows_out_and_notes_it(write_run, frozen):
     run = write_run(lambda config, row: right(config, row) if row["index"] < 2 else None)
     whole, part = scored(run, frozen), scored(run, frozen, partial=True)
@@ -186,6 +210,18 @@ def test_the_first_duplicate_that_did_not_fail_counts(write_run, frozen):
     assert "vt_4k: 2 duplicated predictions" in results["notes"][0]
     stdout, _, _ = ruler("score", run)
     assert "5 rows: 2 answered twice (by configuration: --all)" in stdout
+
+
+def test_answers_that_were_added_to_a_run_are_noted(limited, built):
+    """`ruler run` answers a row again only if it had failed."""
+    lines = answers(limited)
+    write_answers(limited, [*lines, *lines[:3]])
+    results = scored(limited, Release.open(str(built)))
+    (note,) = [note for note in results["notes"] if "the last counts" in note]
+    assert "3 answers to a row that had one already" in note
+    failed = {**lines[0], "finish_reason": "error", "error": "busy"}
+    write_answers(limited, [failed, *lines])
+    assert scored(limited, Release.open(str(built)))["notes"] == []
 
 
 def test_predictions_for_other_configurations_are_refused_and_both_sides_named(write_run, frozen):
