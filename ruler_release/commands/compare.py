@@ -148,7 +148,10 @@ class AnalyzeCommand:
     ] = ()
     errors: Annotated[
         tuple[Path, ...],
-        Option("ONERULER: a file of `ruler errors --out`; repeatable.", repeatable=True),
+        Option(
+            "ONERULER: a file of `ruler errors --out`, for each of the results; repeatable.",
+            repeatable=True,
+        ),
     ] = ()
     lengths: Annotated[
         tuple[str, ...] | None,
@@ -244,7 +247,9 @@ def analyze(options: AnalyzeCommand) -> None:
         else:
             from ruler_eval.analysis.languages import analyze as analyze_results
 
-            errors = [error for path in options.errors for error in _read_errors(path)]
+            errors = None
+            if options.errors:
+                errors = [error for path in options.errors for error in _read_errors(path)]
             results = {run.label: run.results for run in runs.runs}
             analysis = analyze_results(results, errors, options.lengths)
             figures = language_figures(runs, analysis)
