@@ -90,11 +90,8 @@ def compare(options: CompareCommand) -> None:
     """
     from ruler_eval.analysis.compare import EXIT_CODES, seeds_of
     from ruler_eval.figures.differences import rank_figures, seed_figures
-    from ruler_eval.score.stored import check_different_runs
 
     check_file(options.out, "comparison.json")
-    if options.max_drop is not None:
-        check_different_runs(options.results)
     announce("Comparing")
     runs = _open(options.results, options.names)
     results = {run.label: run.labelled for run in runs.runs}
@@ -231,14 +228,12 @@ def analyze(options: AnalyzeCommand) -> None:
     """
     from ruler_eval.figures.languages import language_figures, text_tokens
     from ruler_eval.report.render import render
-    from ruler_eval.score.stored import check_different_runs
 
     check_file(options.out, "analysis.json")
     announce("Reading the results")
     analysis: dict[str, Any] = {"format": 1}
     figures: list[Figure] = []
     if options.results:
-        check_different_runs(options.results)
         runs = _open(options.results, options.names)
         if runs.dataset == "ruler":
             if options.errors or options.lengths:

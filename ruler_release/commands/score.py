@@ -127,6 +127,8 @@ def score(options: ScoreCommand) -> None:
 
     Example: ruler score runs/qwen runs/llama --format latex --out table.tex
     """
+    from ruler_eval.score.stored import check_different_places, check_different_runs
+
     places = separate_runs(paths(options.files))
     is_table = len(places) > 1 or options.format != "text" or bool(options.figures)
     table_file = Path(options.out) if is_table and options.out is not None else None
@@ -137,7 +139,9 @@ def score(options: ScoreCommand) -> None:
             f".{SUFFIXES[options.format]} file. results.json is written in the RUN folder."
         )
     if places:
+        check_different_places(places)
         all_results = [_results_of(place, options) for place in places]
+        check_different_runs(all_results, [str(place) for place in places])
     else:
         single = replace(options, out=None) if is_table else options
         all_results = [_scored(single, quiet=table_file is not None or options.json)]

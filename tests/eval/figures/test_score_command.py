@@ -69,8 +69,12 @@ def test_a_lower_score_is_marked_after_holms_adjustment_and_a_chance_difference_
     assert (
         "† lower than good, on the same rows (5 %, after Holm's adjustment for 3 tests)." in stdout
     )
-    same = ruler_output("score", two[0], two[0])
-    assert "†" not in same
+
+
+def test_equal_scores_have_no_marks(two, write_run):
+    same = write_run(right, "same")
+    ruler_output("score", same)
+    assert "†" not in ruler_output("score", two[0], same)
 
 
 def test_runs_that_cannot_be_paired_have_no_marks_and_the_reason(two, tmp_path):
@@ -168,7 +172,7 @@ def test_json_on_standard_output_is_the_whole_result(two):
     )
 
 
-def test_a_short_comparison_is_its_verdict(two):
+def test_a_short_comparison_is_its_verdict(two, write_run):
     stdout, _, code = ruler("compare", *two, "--short", "--max-drop", 1)
     lines = stdout.splitlines()
     assert lines[0].startswith("good (A) leads bad (B) by ")
@@ -177,7 +181,9 @@ def test_a_short_comparison_is_its_verdict(two):
     whole, _, whole_code = ruler("compare", *two, "--max-drop", 1)
     assert whole.startswith(stdout.rstrip("\n"))
     assert whole_code == code
-    ranks = ruler_output("compare", *two, two[0], "--short")
+    third = write_run(right, "third")
+    ruler_output("score", third)
+    ranks = ruler_output("compare", *two, third, "--short")
     assert len(ranks.splitlines()) == 1
 
 
@@ -206,9 +212,11 @@ def test_a_paragraph_for_a_paper_names_data_digest_rules_settings_and_papers(two
     assert text == ruler_output("score", two[0], "--cite")
 
 
-def test_the_average_of_each_of_several_runs_is_checked(two):
+def test_the_average_of_each_of_several_runs_is_checked(two, write_run):
     assert ruler("score", *two, "--fail-under", 99)[2] == 1
-    assert ruler("score", two[0], two[0], "--fail-under", 99)[2] == 0
+    same = write_run(right, "same")
+    ruler_output("score", same)
+    assert ruler("score", two[0], same, "--fail-under", 99)[2] == 0
 
 
 def test_flags_that_change_scores_score_every_run_again_and_refuse_a_results_json(two):
