@@ -105,7 +105,9 @@ def analyze(
         for config, cell in result["configurations"].items()
     }
     if lengths:
-        scored = dict.fromkeys(length for _, length in places.values())
+        scored = lengths_of(
+            cell for result in results.values() for cell in result["configurations"].values()
+        )
         unknown = [length for length in lengths if length not in scored]
         if unknown:
             raise RulerError(
