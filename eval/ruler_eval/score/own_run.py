@@ -20,7 +20,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.files import check_type, parse_json
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.look_order import look_order_of_file
-from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, shard_folders
+from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, Shard, shard_folders
 
 RESULTS = ("decision", "estimate")
 """The results of a run that are files of their own."""
@@ -146,3 +146,21 @@ def note_of_stopped(stop: StoppedAt) -> str:
         f"`{command}` stopped this run after {stop['rows']} of {stop['of']} rows of each task, "
         f"because of its scores. The valid result is {valid_figure}; other intervals are left out"
     )
+
+
+def notes_of_shards(run: RunFacts) -> list[str]:
+    """Return a note about a run of which some shards are missing; nothing for other runs."""
+    numbers, totals = set(), set()
+    for session in run.get("sessions", []):
+        text = session.get("shard")
+        if text is None:
+            return []
+        shard = Shard.parse(text)
+        numbers.add(shard.number)
+        totals.add(shard.total)
+    if len(totals) != 1 or len(numbers) == max(totals):
+        return []
+    which = ", ".join(map(str, sorted(numbers)))
+    return [
+        f"Only shard {which} of {max(totals)} was scored: name the RUN folder, or all its shards"
+    ]
