@@ -72,8 +72,8 @@ class RowSender(Backend):
         """The last answer of each server."""
         self._has_answered = False
         self._has_noted_wait = False
-        self._answering_models: dict[str, None] | None = {}
-        """The models that answers name; None after a note on them."""
+        self._named_models: dict[str, None] = {}
+        """The models that answers name, until there is a note on them."""
         self._open_since: dict[object, float] = {}
         """When each request that is still open was sent."""
         self._most_open: dict[object, int] = {}
@@ -238,10 +238,10 @@ class RowSender(Backend):
 
     def _note_model(self, name: Any) -> None:
         """Say once if the answers name another model, as those of a gateway or a loaded model."""
-        if not isinstance(name, str) or not name or self._answering_models is None:
+        if not isinstance(name, str) or not name or self.answering_models:
             return
-        self._answering_models[name] = None
-        names = list(self._answering_models)
+        self._named_models[name] = None
+        names = list(self._named_models)
         if len(names) > 1:
             self.on_note(
                 f"Some answers are of the model '{names[0]}' and some of '{names[1]}', by what the "
@@ -255,7 +255,7 @@ class RowSender(Backend):
             )
         else:
             return
-        self._answering_models = None  # said
+        self.answering_models = names
 
     def _send_fewer(self, prompt: Prompt, sent: float) -> None:
         """Send fewer requests at a time from now on, because the slots' shared context is full.

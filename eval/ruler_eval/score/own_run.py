@@ -35,6 +35,7 @@ class SessionFacts(TypedDict):
     limit: NotRequired[int | None]  # rows of each configuration; None for all of them
     started: NotRequired[str | None]
     ended: NotRequired[str | None]
+    answering_models: NotRequired[list[str]]  # named by the answers, instead of the run's model
 
 
 class Thinking(TypedDict):
@@ -163,4 +164,21 @@ def notes_of_shards(run: RunFacts) -> list[str]:
     which = ", ".join(map(str, sorted(numbers)))
     return [
         f"Only shard {which} of {max(totals)} was scored: name the RUN folder, or all its shards"
+    ]
+
+
+def notes_of_models(run: RunFacts) -> list[str]:
+    """Return a note about a run whose answers name another model; nothing for other runs."""
+    names: dict[str, None] = {}
+    for session in run.get("sessions", []):
+        names |= dict.fromkeys(session.get("answering_models", []))
+    if not names:
+        return []
+    if len(names) > 1:
+        models = " and some of ".join(f"'{name}'" for name in names)
+        return [f"By what the server said, some answers are of the model {models}"]
+    model = run.get("model")
+    return [
+        f"By what the server said, the answers are of the model '{next(iter(names))}', and not "
+        f"of '{model}'"
     ]
