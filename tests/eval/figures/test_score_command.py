@@ -135,8 +135,31 @@ def test_a_table_is_written_to_a_file_in_its_format_and_results_stay_in_their_fo
     assert (two[0] / "results.json").read_bytes() == before
     assert (tmp_path / "tasks.txt").read_text().startswith("good, ruler, tekken")
     error = ruler_error("score", two[0], "--format", "latex", "--out", tmp_path / "results.json")
-    assert "is a name for JSON, and the tables are latex: name a .tex file" in error
+    assert "is a name for JSON, and the file is LaTeX: name a .tex file with --out" in error
     assert not (tmp_path / "results.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["score", "--out", "a.csv"], "JSON: name a .json file"),
+        (["score", "--format", "json", "--out", "a.csv"], "JSON: name a .json file"),
+        (["score", "--markdown", "--out", "a.csv"], "Markdown: name a .md file"),
+        (["report", "--out", "a.pdf"], "HTML: name a .html file"),
+        (["analyze", "--out", "a.md"], "JSON: name a .json file"),
+        (["errors", "--out", "a.csv"], "JSON: name a .jsonl file"),
+    ],
+)
+def test_a_file_whose_suffix_is_of_another_kind_is_not_written(two, arguments, kind, tmp_path):
+    command, *flags = arguments
+    error = ruler_error(command, two[0], *flags, cwd=tmp_path)
+    assert f"and the file is {kind} with --out." in error
+    assert not list(tmp_path.glob("a.*"))
+
+
+def test_markdown_of_one_run_is_written_as_markdown(two, tmp_path):
+    ruler_output("score", two[0], "--markdown", "--out", tmp_path / "a.md")
+    assert (tmp_path / "a.md").read_text(encoding="utf-8").startswith("good · ruler")
 
 
 def test_one_figure_can_be_chosen_by_its_name_in_any_format(two):
