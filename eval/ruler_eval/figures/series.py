@@ -198,11 +198,12 @@ def labels_of(
 ) -> list[str]:
     """Return a label for each run: its --name or its model's name; equal ones get a path.
 
-    Raises RulerError if there are not as many names as runs, or two of them are equal.
+    Raises RulerError if there are not as many names as runs.
     """
     if names and len(names) != len(paths):
         raise RulerError(
-            f"There are {len(names)} --name for {len(paths)} runs: give one for each, in order."
+            f"The number of --name is {len(names)} for {len(paths)} runs: give one for each, in "
+            "order."
         )
     texts = []
     for number, results in enumerate(all_results):

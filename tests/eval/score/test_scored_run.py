@@ -74,6 +74,13 @@ def test_a_run_that_cannot_be_scored_is_refused_with_what_to_do(pair, tmp_path):
     assert f"ruler score {retried} --dataset RELEASE" in " ".join(error.split())
 
 
+def test_damaged_results_of_a_run_name_the_command_that_scores_it(write_run):
+    run = write_run(right, "run", CONFIGS)
+    (run / "results.json").write_bytes(b"")
+    error = ruler_error("report", run)
+    assert f"Score the run again: ruler score {run}" in error
+
+
 def test_results_without_their_answers_are_used_unchanged(pair):
     good, retried = pair
     ruler_output("score", retried)
