@@ -24,13 +24,13 @@ from typing import Any, TypeVar
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backend import Backend, Completion, Completions, completion_of
-from ruler_eval.run.classify import Answer, Failure, Request, classify
+from ruler_eval.run.classify import Answer, Failure, Request, classify, shown
 from ruler_eval.run.connection import ASK_SECONDS, Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.providers import json_bytes
 from ruler_eval.run.reply_json import field_of
-from ruler_eval.run.server_facts import seconds_to_wait, shown
+from ruler_eval.run.server_facts import seconds_to_wait
 
 MAX_TRIES = 5
 """Failures of a row that has failed."""
