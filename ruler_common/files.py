@@ -84,7 +84,7 @@ def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
 
     Args:
         path: The file, or None if the command writes no file.
-        name: The file name to suggest if the path is a folder.
+        name: The file name to suggest if the path is a folder or has the suffix of another kind.
         flag: The flag that names the file.
     """
     if path is None:
@@ -94,7 +94,31 @@ def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
         raise RulerError(f"'{path}' is a folder: name a file with {flag}, such as {path / name}.")
     if _is_device(path):
         raise RulerError(f"'{path}' is a device or a pipe: name a file with {flag}.")
+    kind, kind_of_name = _KINDS.get(Path(name).suffix), _KINDS.get(path.suffix.lower())
+    if kind is not None and kind_of_name not in (None, kind):
+        raise RulerError(
+            f"'{path}' is a name for {kind_of_name}, and the file is {kind}: name a "
+            f"{Path(name).suffix} file with {flag}."
+        )
     check_writable(path)
+
+
+_KINDS = {
+    ".csv": "CSV",
+    ".htm": "HTML",
+    ".html": "HTML",
+    ".json": "JSON",
+    ".jsonl": "JSON",
+    ".md": "Markdown",
+    ".parquet": "Parquet",
+    ".pdf": "PDF",
+    ".png": "an image",
+    ".svg": "an image",
+    ".tex": "LaTeX",
+    ".toml": "TOML",
+    ".txt": "text",
+}
+"""What a file is by its suffix."""
 
 
 def _is_device(path: Path) -> bool:

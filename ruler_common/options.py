@@ -17,12 +17,13 @@ A field with an `Option` is also a flag; a field without one exists only in Pyth
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
@@ -137,15 +138,38 @@ def _held_flags(holder: str, held: OptionsOf) -> dict[str, Flag]:
 
 
 def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
-    """Create options from the values of flags; those that a field holds are collected in it."""
+    """Create options from the values of flags; those that a field holds are collected in it.
+
+    A `~` at the beginning of a path is the user's folder: shells leave it in `--out=~/runs`, and in
+    a notebook there is no shell. Values without a name are files and folders.
+    """
+    args = tuple(_without_tilde(value) for value in args)
     arguments: dict[str, Any] = {}
     for name, value in values.items():
         flag = flags_of(kind).get(name)
+        if flag is not None and (name == "dataset" or _takes_path(flag.hint)):
+            value = _without_tilde(value)
         if flag is None or flag.holder is None:
             arguments[name] = value
         else:
             arguments[flag.holder] = {**arguments.get(flag.holder, {}), name: value}
     return kind(*args, **arguments)
+
+
+def _takes_path(hint: Any) -> bool:
+    """Whether the type of a field has a path in it."""
+    return hint is Path or any(_takes_path(part) for part in get_args(hint))
+
+
+def _without_tilde(value: Any) -> Any:
+    """Return a path, or several, with the user's folder instead of a `~` at the beginning."""
+    if isinstance(value, Path):
+        return Path(_without_tilde(str(value)))
+    if isinstance(value, str):
+        return os.path.expanduser(value)
+    if isinstance(value, tuple | list):
+        return type(value)(_without_tilde(part) for part in value)
+    return value
 
 
 def flag_of(name: str, option: Option) -> str:

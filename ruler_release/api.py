@@ -323,10 +323,13 @@ def compare(
     """
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.compare import decision, seeds_of
-    from ruler_eval.score.stored import open_results
+    from ruler_eval.score.stored import check_different_runs, open_results
 
     results_a = open_results(Path(a)) if isinstance(a, str | Path) else a
     results_b = open_results(Path(b)) if isinstance(b, str | Path) else b
+    name_a = str(a) if isinstance(a, str | Path) else "a"
+    name_b = str(b) if isinstance(b, str | Path) else "b"
+    check_different_runs([results_a, results_b], [name_a, name_b])
     if seeds_of(results_a, results_b):
         if max_drop is not None:
             raise RulerError(

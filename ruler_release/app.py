@@ -160,6 +160,11 @@ def _usage(error: click.UsageError) -> str:
             f"`{path}` has no option {error.option_name}, which names an existing release: use "
             "--suite ruler or --suite oneruler."
         )
+    if isinstance(error, click.NoSuchOption):
+        for option in error.possibilities or ():
+            if option.startswith(error.option_name):  # --config for --configs
+                name = error.option_name
+                return f"No such option '{name}'. Did you mean '{option}'? See: {path} --help"
     if isinstance(error, click.NoSuchOption) and (owners := _commands_with(error.option_name)):
         return f"`{path}` has no option {error.option_name}: it belongs to {owners}."
     if isinstance(error, click.NoSuchOption):

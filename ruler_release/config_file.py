@@ -92,7 +92,7 @@ def _read(context: click.Context, _: click.Parameter, file: Path | None) -> None
 
 def _write(file: Path, values: Mapping[str, Any], command: click.Command) -> None:
     """Write the flags that have a value. Raises RulerError if the file cannot be written."""
-    check_file(file, "run.toml")
+    check_file(file, "run.toml", "--write-config")
     lines = []
     for key, flag in _flags(command).items():
         value = values[flag.name or ""]

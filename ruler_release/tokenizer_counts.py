@@ -103,6 +103,7 @@ def _files(
 
     entries = release.manifest["files"]
     files = chosen_files(configs, release.manifest, where=release.source)
+    files.sort(key=lambda path: entries[path]["max_length"])
     available = dict.fromkeys(entries[path]["length"] for path in files)
     dataset = release.dataset
     lengths = tuple(length_name(parse_length(length, dataset), dataset) for length in lengths)

@@ -100,6 +100,7 @@ SERVER = f"{RUN} openai -m m --base-url"
             f"{RUN} oracle --claimed 4k",
             "no option --claimed: it belongs to `ruler eval`, `ruler score`",
         ),
+        ("run --config vt_4k", "No such option '--config'. Did you mean '--configs'?"),
         (f"{RUN} oracle --published", "no option --published: it belongs to `ruler eval`, `ruler"),
         ("run -d ruler -c vt_64k -b oracle -o r", "To list what it has: ruler list ruler"),
         ("run -d ruler -c *_64k -b oracle -o r", "To list them: ruler list ruler"),

@@ -90,11 +90,8 @@ def compare(options: CompareCommand) -> None:
     """
     from ruler_eval.analysis.compare import EXIT_CODES, seeds_of
     from ruler_eval.figures.differences import rank_figures, seed_figures
-    from ruler_eval.score.stored import check_different_runs
 
     check_file(options.out, "comparison.json")
-    if options.max_drop is not None:
-        check_different_runs(options.results)
     announce("Comparing")
     runs = _open(options.results, options.names)
     results = {run.label: run.labelled for run in runs.runs}
@@ -148,7 +145,10 @@ class AnalyzeCommand:
     ] = ()
     errors: Annotated[
         tuple[Path, ...],
-        Option("ONERULER: a file of `ruler errors --out`; repeatable.", repeatable=True),
+        Option(
+            "ONERULER: a file of `ruler errors --out`, for each of the results; repeatable.",
+            repeatable=True,
+        ),
     ] = ()
     lengths: Annotated[
         tuple[str, ...] | None,
@@ -228,14 +228,12 @@ def analyze(options: AnalyzeCommand) -> None:
     """
     from ruler_eval.figures.languages import language_figures, text_tokens
     from ruler_eval.report.render import render
-    from ruler_eval.score.stored import check_different_runs
 
     check_file(options.out, "analysis.json")
     announce("Reading the results")
     analysis: dict[str, Any] = {"format": 1}
     figures: list[Figure] = []
     if options.results:
-        check_different_runs(options.results)
         runs = _open(options.results, options.names)
         if runs.dataset == "ruler":
             if options.errors or options.lengths:
@@ -244,7 +242,9 @@ def analyze(options: AnalyzeCommand) -> None:
         else:
             from ruler_eval.analysis.languages import analyze as analyze_results
 
-            errors = [error for path in options.errors for error in _read_errors(path)]
+            errors = None
+            if options.errors:
+                errors = [error for path in options.errors for error in _read_errors(path)]
             results = {run.label: run.results for run in runs.runs}
             analysis = analyze_results(results, errors, options.lengths)
             figures = language_figures(runs, analysis)

@@ -68,13 +68,13 @@ def doctor(options: DoctorCommand) -> None:
 
     Example: ruler doctor --base-url http://a/v1 -m org/model --against http://b/v1
     """
+    check_file(options.json, "doctor.json", "--json")
+    if options.run is not None:
+        raise SystemExit(_examine_run(options.run, options))
     from ruler_eval.doctor import against, examine
     from ruler_eval.doctor.comparison_sentences import comparison_text
     from ruler_eval.doctor.sentences import verdict_text
 
-    check_file(options.json, "doctor.json", "--json")
-    if options.run is not None:
-        raise SystemExit(_examine_run(options.run, options))
     level = "usual"
     if options.quick:
         level = "quick"

@@ -127,17 +127,17 @@ def score(options: ScoreCommand) -> None:
 
     Example: ruler score runs/qwen runs/llama --format latex --out table.tex
     """
+    from ruler_eval.score.stored import check_different_places, check_different_runs
+
     places = separate_runs(paths(options.files))
-    is_table = len(places) > 1 or options.format != "text" or bool(options.figures)
+    format = "markdown" if options.markdown else options.format
+    is_table = len(places) > 1 or format != "text" or bool(options.figures)
     table_file = Path(options.out) if is_table and options.out is not None else None
-    check_file(table_file, f"table.{SUFFIXES[options.format]}")
-    if table_file is not None and table_file.suffix == ".json" and options.format != "json":
-        raise RulerError(
-            f"'{table_file}' is a name for JSON, and the tables are {options.format}: name a "
-            f".{SUFFIXES[options.format]} file. results.json is written in the RUN folder."
-        )
+    check_file(table_file, f"table.{SUFFIXES[format]}")
     if places:
+        check_different_places(places)
         all_results = [_results_of(place, options) for place in places]
+        check_different_runs(all_results, [str(place) for place in places])
     else:
         single = replace(options, out=None) if is_table else options
         all_results = [_scored(single, quiet=table_file is not None or options.json)]

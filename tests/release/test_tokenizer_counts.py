@@ -14,6 +14,7 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.rows import indices_of
 from ruler_release import api
+from tests.embedded_release import build_embedded
 from tests.in_process import ruler
 
 CONFIGS = ("niah_single_8k_en", "niah_single_8k_zh", "niah_single_8k_en-zh")
@@ -52,6 +53,12 @@ def test_the_command_prints_a_column_for_each_and_writes_them(oneruler, folder, 
     assert header.split() == ["length", "language", "tekken", "bytes"]
     counted = json.loads(out.read_text(encoding="utf-8"))["text_tokens"]["tokens"]
     assert counted["bytes"]["8k"]["zh"] > 2 * counted["tekken"]["8k"]["zh"]
+
+
+def test_the_shortest_length_comes_first(tmp_path, folder):
+    build_embedded(tmp_path / "ruler", lengths=("16k", "4k"), tasks=("vt",), rows=1)
+    counted = api.tokens_by_tokenizer(tmp_path / "ruler", f"bytes={folder}")
+    assert [*counted["tokens"]["bytes"]] == ["4k", "16k"]
 
 
 @pytest.mark.parametrize(

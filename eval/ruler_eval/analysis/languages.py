@@ -85,19 +85,19 @@ class WordsRight(TypedDict):
 
 def analyze(
     results: Mapping[str, Results],
-    errors: Iterable[Mapping[str, Any]] = (),
+    errors: Iterable[Mapping[str, Any]] | None = None,
     lengths: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Return all figures for which the results have data.
 
     Args:
         results: the results of each model, by its name.
-        errors: the lines of `ruler errors --out`.
+        errors: the lines of `ruler errors --out` for each of the results; None to leave them out.
         lengths: the lengths to use; None for all. A model without results at them is left out.
 
     Raises:
-        RulerError: for a length that no results have, and for errors in configurations without
-            results or in rows that are right in all results.
+        RulerError: for a length that no results have, and for errors that are not those of all the
+            results together.
     """
     places = {
         config: (cell["task"], cell["length"])
@@ -105,7 +105,9 @@ def analyze(
         for config, cell in result["configurations"].items()
     }
     if lengths:
-        scored = dict.fromkeys(length for _, length in places.values())
+        scored = lengths_of(
+            cell for result in results.values() for cell in result["configurations"].values()
+        )
         unknown = [length for length in lengths if length not in scored]
         if unknown:
             raise RulerError(
@@ -120,9 +122,13 @@ def analyze(
         }
         if cells_at_lengths:
             chosen[name] = cells_at_lengths
-    errors = list(errors)
-    _check_errors(errors, results.values())
-    errors = _errors_at(lengths, errors, places)
+    chosen_errors = []
+    if errors is not None:
+        errors = list(errors)
+        _check_errors(errors, results.values())
+        for error in errors:
+            if not lengths or places[error["config"]][1] in lengths:
+                chosen_errors.append(error)
     languages = ReleaseLanguages.joined(
         result["dataset"].get("languages", {}) for result in results.values()
     )
@@ -152,8 +158,8 @@ def analyze(
             name: prompt_tokens(table_of_rows(results[name], cells))
             for name, cells in chosen.items()
         },
-        "errors": _count_kinds((str(error["languages"]), error) for error in errors),
-        "errors_by_task": _count_kinds((" ".join(places[e["config"]]), e) for e in errors),
+        "errors": _count_kinds((str(e["languages"]), e) for e in chosen_errors),
+        "errors_by_task": _count_kinds((" ".join(places[e["config"]]), e) for e in chosen_errors),
     }
 
 
@@ -555,39 +561,62 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _check_errors(errors: Iterable[Mapping[str, Any]], results: Iterable[Results]) -> None:
-    """Raise RulerError for an error of an answer that is right in all results that have its row."""
-    right: dict[tuple[str, int], bool] = {}
+def _check_errors(errors: Iterable[Mapping[str, Any]], results: Collection[Results]) -> None:
+    """Raise RulerError unless the errors are those of all results together.
+
+    A row must have an error for each result in which it is wrong, and may have one for each in
+    which it is right with something extra (`ruler errors --strict`) or was not counted.
+    """
+    remedy = "written with `ruler errors RUN --out FILE`"
+    counts = Counter((str(error.get("config")), error["index"]) for error in errors)
+    possible = _possible_errors(results, counts)
+    for (config, index), count in counts.items():
+        if not any(config in result["configurations"] for result in results):
+            raise RulerError(
+                f"The errors are in '{config}', which no results have: give the errors of the same "
+                "runs."
+            )
+        if not possible[config, index]:
+            raise RulerError(
+                f"The errors have row {index} of '{config}', which is right in the results: give "
+                f"the errors of the same runs, {remedy}."
+            )
+        if count > possible[config, index]:
+            raise RulerError(
+                f"The errors have row {index} of '{config}' more often than it is wrong in the "
+                f"results: give the file of each run once, {remedy}."
+            )
+    for (config, index), count in _certain_errors(results).items():
+        if counts[config, index] < count:
+            raise RulerError(
+                f"The errors lack row {index} of '{config}', which is wrong in the results: give "
+                f"the whole file of each run, {remedy}."
+            )
+
+
+def _possible_errors(
+    results: Iterable[Results], rows: Collection[tuple[str, int]]
+) -> Counter[tuple[str, int]]:
+    """Return in how many of the results each row may have an error."""
+    counts: Counter[tuple[str, int]] = Counter()
     for result in results:
-        for config, scores in row_values(result, "score").items():
-            for index, score in scores.items():
-                right[config, index] = right.get((config, index), True) and score == 1
-    for error in errors:
-        is_extra = error.get("found") == error.get("of")  # of --strict: right, with something extra
-        if not is_extra and right.get((str(error.get("config")), error["index"]), False):
-            raise RulerError(
-                f"The errors have row {error['index']} of '{error['config']}', which is right in "
-                "the results: give the errors of the same runs, written again with `ruler errors "
-                "RUN --out FILE`."
-            )
+        scores = row_values(result, "score")
+        for config, index in rows:
+            cell = result["configurations"].get(config)
+            if cell is None:
+                continue
+            if scores[config].get(index) != 1 or cell["strict"] != cell["score"]:
+                counts[config, index] += 1
+    return counts
 
 
-def _errors_at(
-    lengths: Collection[str] | None,
-    errors: Iterable[Mapping[str, Any]],
-    places: Mapping[str, tuple[str, str]],
-) -> list[Mapping[str, Any]]:
-    """Return the errors at these lengths. Raises RulerError for a configuration without results."""
-    chosen = []
-    for error in errors:
-        if error.get("config") not in places:
-            raise RulerError(
-                f"The errors are in '{error.get('config')}', which no results have: give the "
-                "errors of the same runs."
-            )
-        if not lengths or places[error["config"]][1] in lengths:
-            chosen.append(error)
-    return chosen
+def _certain_errors(results: Iterable[Results]) -> Counter[tuple[str, int]]:
+    """Return in how many of the results no sample of each row is right."""
+    counts: Counter[tuple[str, int]] = Counter()
+    for result in results:
+        for config, rows in row_values(result, "right").items():
+            counts.update((config, index) for index, right in rows.items() if not right)
+    return counts
 
 
 def _count_kinds(errors: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:

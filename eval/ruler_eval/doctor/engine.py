@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.manifest import FileEntry
 from ruler_eval.doctor.conditions import COLD, testable
 from ruler_eval.doctor.plan import RowPlan
@@ -26,8 +26,12 @@ from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import PROMPT_COLUMNS
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.providers import Provider
-from ruler_eval.run.server import Server
 from ruler_eval.run.start_backend import choose_mode, make_prompter, start_backend
+
+try:
+    from ruler_eval.run.server import Server
+except ModuleNotFoundError as error:
+    raise missing_packages("openai", "`ruler doctor` without RUN") from error
 
 PROBE_ROW: PartialRow = {
     "index": 0,

@@ -23,7 +23,7 @@ from ruler_eval.score.results import (
     RowsByConfig,
     rows_by_config,
 )
-from ruler_eval.score.stored import open_results
+from ruler_eval.score.stored import open_different_results
 
 COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")
 """Of the series, in order; they have a contrast of 3 or more on white and on black."""
@@ -120,7 +120,7 @@ class Runs:
 
 def open_runs(paths: Sequence[Path], names: Sequence[str] = ()) -> Runs:
     """Read scored RUN folders or results.json files. Raises RulerError as `runs_of` does."""
-    all_results = [open_results(path) for path in paths]
+    all_results = open_different_results(paths)
     labels = labels_of(all_results, paths, names)
     runs = []
     for label, results in zip(labels, all_results, strict=True):
@@ -198,11 +198,12 @@ def labels_of(
 ) -> list[str]:
     """Return a label for each run: its --name or its model's name; equal ones get a path.
 
-    Raises RulerError if there are not as many names as runs, or two of them are equal.
+    Raises RulerError if there are not as many names as runs.
     """
     if names and len(names) != len(paths):
         raise RulerError(
-            f"There are {len(names)} --name for {len(paths)} runs: give one for each, in order."
+            f"The number of --name is {len(names)} for {len(paths)} runs: give one for each, in "
+            "order."
         )
     texts = []
     for number, results in enumerate(all_results):

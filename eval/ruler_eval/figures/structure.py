@@ -71,8 +71,10 @@ def panel_figure(runs: Runs, series: Series, name: str, panel: Panel) -> Figure:
     horizontal line, such as question answering without documents.
     """
     lengths = [length for length in runs.lengths if length in panel.lengths]
+    parameter = panel.title.rpartition(": ")[2]
     records: list[Record] = []
     values = []
+    wide = max(len(text) for text in (parameter, *(line.value for line in panel.lines)))
     for line in panel.lines:
         is_dashed = len(lengths) > 1 and line.scores.keys() == {CONTROL_LENGTH}
         if not is_dashed:
@@ -84,7 +86,7 @@ def panel_figure(runs: Runs, series: Series, name: str, panel: Panel) -> Figure:
                         series,
                         series.configs(length, [line.task]),
                         f"{line.task} at {length.upper()}",
-                        row=f"{line.value}  {line.task}",
+                        row=f"{line.value:<{wide}}  {line.task}",
                         value=line.value,
                         task=line.task,
                         length=length.upper(),
@@ -92,7 +94,6 @@ def panel_figure(runs: Runs, series: Series, name: str, panel: Panel) -> Figure:
                         is_dashed=is_dashed,
                     )
                 )
-    parameter = panel.title.rpartition(": ")[2]
     title = f"Score by complexity, {panel.title}"
     if len(runs.series) > 1:
         title = f"{series.label}: {title}"
@@ -102,7 +103,7 @@ def panel_figure(runs: Runs, series: Series, name: str, panel: Panel) -> Figure:
         caption=f"{series.label}, {panel.title} ({panel.tokenizer})",
         columns=[Column(parameter, "value"), TASK, LENGTH, SCORE],
         records=records,
-        pivot=Pivot(Column(f"{parameter}  task", "row"), "length", SCORE),
+        pivot=Pivot(Column(f"{parameter:<{wide}}  task", "row"), "length", SCORE),
         chart=_panel_chart(records, lengths, values, parameter, title),
         width="half",
         series=[series.id],

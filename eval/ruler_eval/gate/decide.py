@@ -52,7 +52,7 @@ from ruler_eval.score.intervals import (
     strata_of,
 )
 from ruler_eval.score.results import Results, documents_of, row_values
-from ruler_eval.score.stored import check_different_runs, open_results
+from ruler_eval.score.stored import check_different_places, open_different_results, open_results
 
 RULE = "bets 5"
 """The version of the rule and of the order of rows; a change of either needs a new number."""
@@ -211,10 +211,9 @@ def decide_stored(options: DecideOptions) -> SequentialDecision:
     """Decide from rows that both models have answered. Raises RulerError."""
     if options.run:
         raise RulerError("To run B's missing rows, name --backend and --model too.")
-    check_different_runs([Path(options.base), Path(str(options.candidate))])
-    base = open_results(Path(options.base))
+    base, candidate = open_different_results([Path(options.base), Path(str(options.candidate))])
     margins = Margins(options.max_drop, options.max_task_drop)
-    stored = StoredRows(base, open_results(Path(str(options.candidate))), margins)
+    stored = StoredRows(base, candidate, margins)
     return decide(base, stored, margins, on_look=lambda look: None)
 
 
@@ -242,7 +241,7 @@ def run_of_model_b(options: DecideOptions) -> RunOptions:
     if missing:
         raise RulerError(f"To run model B, add {' and '.join(missing)}, or name its RUN folder.")
     run_options = options_of_model_b(options, base)
-    check_different_runs([Path(options.base), run_options.folder])
+    check_different_places([Path(options.base), run_options.folder])
     return run_options
 
 

@@ -19,6 +19,11 @@ class AnsweringModels:
         self._model = model
         self._names: dict[str, None] = {}
 
+    @property
+    def names(self) -> list[str]:
+        """The names so far, in the order of their first answers."""
+        return [*self._names]
+
     def note(self, name: Any) -> str | None:
         """Return a sentence for the first answer that names another model, and for a second name.
 

@@ -12,7 +12,7 @@ set; a row without a completion stays missing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -94,6 +94,8 @@ class Backend(ABC):
     """The tokens that the rows are estimated to need, if that was computed."""
     server_template: ServerTemplate | None = None
     """The server's chat template, if it renders the prompts and can be asked."""
+    answering_models: Sequence[str] = ()
+    """The models that the answers name, if they are not all of the model that was asked for."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
     """Called with a sentence that the user should see at once."""
     salts_prompts: bool = False

@@ -23,7 +23,7 @@ from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.answering_models import AnsweringModels
 from ruler_eval.run.backend import Backend, Completions, completion_of
-from ruler_eval.run.classify import Answer, Failure, Reply, Request, classify
+from ruler_eval.run.classify import Answer, Failure, Reply, Request, classify, shown
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_tokenizer
 from ruler_eval.run.providers import (
@@ -38,7 +38,6 @@ from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.records import Records
 from ruler_eval.run.reply_json import error_in, field_of
 from ruler_eval.run.sampling import read_generation_config
-from ruler_eval.run.server_facts import shown
 
 ENDPOINT = "/v1/chat/completions"
 """The endpoint that every batch API and `vllm run-batch` have."""

@@ -29,6 +29,7 @@ from ruler_eval.run.reply_json import (
     text_and_thought,
 )
 from ruler_eval.run.reply_rules import BUSY, TIMEOUT, Kind, end_of, rule_for
+from ruler_eval.run.secrets import hide_keys
 
 if TYPE_CHECKING:
     from ruler_eval.run.prompts import Prompt
@@ -111,6 +112,11 @@ class Failure:
     prompt_tokens: int | None = None
     """The tokens that the server read, if it answered all the same."""
     completion_tokens: int | None = None
+
+
+def shown(failure: Failure) -> str:
+    """Return what a server said, without keys."""
+    return hide_keys(" ".join(failure.sentence.split()), MAX_SHOWN)
 
 
 def classify(reply: Reply, request: Request) -> Answer | Failure:

@@ -114,6 +114,8 @@ class Session(TypedDict):
     needed_context: NotRequired[int]  # see Backend
     options: NotRequired[dict[str, Any]]
     prompt_token_differences: NotRequired[int]
+    answering_models: NotRequired[list[str]]
+    """The models that the answers name, if they are not all of the model that was asked for."""
 
 
 class RunFile(TypedDict, total=False):

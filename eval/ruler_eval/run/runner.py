@@ -131,10 +131,8 @@ class OpenRun:
         try:
             if self._progress is not None:
                 self._progress.bar.close()
-            if self._backend is not None and error is None:
-                self._begin()
-                self.summary.complete(self._session, utc_now())
-                self.records.write_session(self._session)
+            if self._backend is not None:
+                self._end_session(self._backend.answering_models, has_failed=error is not None)
         finally:
             if self._backend is not None:
                 self._backend.close()
@@ -214,6 +212,16 @@ class OpenRun:
         if not self._has_begun:
             self._has_begun = True
             self.records.write_settings(self._settings)
+            self.records.write_session(self._session)
+
+    def _end_session(self, answering_models: Sequence[str], has_failed: bool) -> None:
+        """Write what the session did; of one that failed only what the answers say."""
+        if answering_models:
+            self._session["answering_models"] = [*answering_models]
+        if not has_failed:
+            self._begin()
+            self.summary.complete(self._session, utc_now())
+        if self._has_begun and (answering_models or not has_failed):
             self.records.write_session(self._session)
 
     def _start_backend(self) -> Backend:

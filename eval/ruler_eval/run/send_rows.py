@@ -24,14 +24,14 @@ from typing import Any, TypeVar
 from ruler_common.errors import RulerError
 from ruler_eval.run.answering_models import AnsweringModels
 from ruler_eval.run.backend import Backend, Completion, Completions, completion_of
-from ruler_eval.run.classify import Answer, Failure, Request, classify
+from ruler_eval.run.classify import Answer, Failure, Request, classify, shown
 from ruler_eval.run.connection import ASK_SECONDS, Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.providers import json_bytes
 from ruler_eval.run.reply_json import field_of
 from ruler_eval.run.reply_rules import BROKEN, UNREACHABLE
-from ruler_eval.run.server_facts import seconds_to_wait, shown
+from ruler_eval.run.server_facts import seconds_to_wait
 
 MAX_TRIES = 5
 """Failures of a row that has failed."""
@@ -77,7 +77,7 @@ class RowSender(Backend):
         """The servers that were out, and have not been compared since."""
         self._has_answered = False
         self._has_noted_wait = False
-        self._answering_models = AnsweringModels(options.model)
+        self._models_named = AnsweringModels(options.model)
         self._open_since: dict[object, float] = {}
         """When each request that is still open was sent."""
         self._most_open: dict[object, int] = {}
@@ -251,9 +251,10 @@ class RowSender(Backend):
             if isinstance(outcome, Failure) and outcome.crowded:
                 self._send_fewer(prompt, sent)
             if isinstance(outcome, Answer):
-                note = self._answering_models.note(field_of(reply.body, "model"))
+                note = self._models_named.note(field_of(reply.body, "model"))
                 if note is not None:
                     self.on_note(note)
+                    self.answering_models = self._models_named.names
         finally:
             if self._places > self._max_open:
                 self._places -= 1

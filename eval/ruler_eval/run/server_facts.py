@@ -18,13 +18,12 @@ from urllib.parse import quote
 from ruler_common.errors import RulerError
 from ruler_eval.run import llama_cpp
 from ruler_eval.run.backend import UNKNOWN
-from ruler_eval.run.classify import MAX_SHOWN, Failure, Reply, failure_of
+from ruler_eval.run.classify import MAX_SHOWN, Failure, Reply, failure_of, shown
 from ruler_eval.run.connection import ENVIRONMENT, Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.providers import Provider, provider_for
 from ruler_eval.run.reply_json import count_of, field_of
 from ruler_eval.run.reply_rules import TIMEOUT, UNREACHABLE
-from ruler_eval.run.secrets import hide_keys
 
 FIRST_WAIT, MAX_WAIT = 1.0, 60.0
 """Seconds between two tries without a Retry-After: exponential, with jitter."""
@@ -229,11 +228,6 @@ def _value(text: str) -> bool | int | str:
     if text in ("True", "False"):
         return text == "True"
     return int(text) if text.isdecimal() else text
-
-
-def shown(failure: Failure) -> str:
-    """Return what a server said, without keys."""
-    return hide_keys(" ".join(failure.sentence.split()), MAX_SHOWN)
 
 
 def seconds_to_wait(failure: Failure, tries: int) -> float:

@@ -35,6 +35,7 @@ the cause. If it was scored, a length has `percent_of_control`: its mean in perc
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -108,9 +109,16 @@ def parse_baseline(threshold: str | float) -> Baseline:
     """Read `chat`, `base` or a number (0 … 100); raise RulerError for anything else."""
     if threshold in ("chat", "base"):
         return cast(Baseline, threshold)
+    number = math.nan
     with suppress(ValueError):
-        if 0 <= (number := float(threshold)) <= 100:
-            return number
+        number = float(threshold)
+    if 0 < number < 1:
+        raise RulerError(
+            f"--threshold takes a score from 0 to 100, not {threshold}: did you mean "
+            f"{100 * number:g}?"
+        )
+    if 0 <= number <= 100:
+        return number
     raise RulerError(f"--threshold '{threshold}' is not chat, base or a score from 0 to 100.")
 
 

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, leaf_columns, read_parquet_rows
-from ruler_common.text import one_line
+from ruler_common.text import number_of, one_line
 from ruler_eval.score.own_run import is_of_run
 
 Record = tuple[str, Any]
@@ -333,8 +333,8 @@ def _table(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
             where, count = f"{file}:{number - 1 + reader.line_num}", len(columns)
             if len(cells) < count or any(cells[count:]):  # part of an answer would be lost
                 raise RulerError(
-                    f"'{where}' has {len(cells)} cells and the first line {count}: put texts "
-                    "with commas or line breaks between quotation marks."
+                    f"'{where}' has {number_of(len(cells), 'cell')} and the first line {count}: "
+                    "put texts with commas or line breaks between quotation marks."
                 )
             # an empty cell is a null, as pandas writes it
             yield where, {name: cell or None for name, cell in zip(columns, cells, strict=False)}

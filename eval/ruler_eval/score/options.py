@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from ruler_common.names import parse_length
 from ruler_common.options import Option, Place, check_options
 
 TRUNCATION_RULES = ("protocol", "wrong", "score")
@@ -123,6 +124,14 @@ class ScoreOptions(PredictionOptions):
 
     progress: bool = False
     """Show a bar; the command always does."""
+
+    def __post_init__(self) -> None:
+        from ruler_eval.score.aggregates import parse_baseline
+
+        super().__post_init__()
+        parse_baseline(self.threshold)
+        if self.claimed is not None:
+            parse_length(self.claimed.lower())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.files import check_type, parse_json
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.look_order import look_order_of_file
-from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, shard_folders
+from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, Shard, shard_folders
 
 RESULTS = ("decision", "estimate")
 """The results of a run that are files of their own."""
@@ -35,6 +35,7 @@ class SessionFacts(TypedDict):
     limit: NotRequired[int | None]  # rows of each configuration; None for all of them
     started: NotRequired[str | None]
     ended: NotRequired[str | None]
+    answering_models: NotRequired[list[str]]  # named by the answers, instead of the run's model
 
 
 class Thinking(TypedDict):
@@ -146,3 +147,38 @@ def note_of_stopped(stop: StoppedAt) -> str:
         f"`{command}` stopped this run after {stop['rows']} of {stop['of']} rows of each task, "
         f"because of its scores. The valid result is {valid_figure}; other intervals are left out"
     )
+
+
+def notes_of_shards(run: RunFacts) -> list[str]:
+    """Return a note about a run of which some shards are missing; nothing for other runs."""
+    numbers, totals = set(), set()
+    for session in run.get("sessions", []):
+        text = session.get("shard")
+        if text is None:
+            return []
+        shard = Shard.parse(text)
+        numbers.add(shard.number)
+        totals.add(shard.total)
+    if len(totals) != 1 or len(numbers) == max(totals):
+        return []
+    which = ", ".join(map(str, sorted(numbers)))
+    return [
+        f"Only shard {which} of {max(totals)} was scored: name the RUN folder, or all its shards"
+    ]
+
+
+def notes_of_models(run: RunFacts) -> list[str]:
+    """Return a note about a run whose answers name another model; nothing for other runs."""
+    names: dict[str, None] = {}
+    for session in run.get("sessions", []):
+        names |= dict.fromkeys(session.get("answering_models", []))
+    if not names:
+        return []
+    if len(names) > 1:
+        models = " and some of ".join(f"'{name}'" for name in names)
+        return [f"By what the server said, some answers are of the model {models}"]
+    model = run.get("model")
+    return [
+        f"By what the server said, the answers are of the model '{next(iter(names))}', and not "
+        f"of '{model}'"
+    ]

@@ -91,7 +91,7 @@ from ruler_common.frozen import are_frozen, rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import CONTROL_LENGTH
 from ruler_common.text import command_line
-from ruler_eval.score.own_run import RunFacts
+from ruler_eval.score.own_run import RunFacts, run_folders
 from ruler_score.split_reasoning import ReasoningState
 
 FORMAT = 6
@@ -625,6 +625,8 @@ def load(path: Path) -> Results:
     scored = path.with_name(f"{path.stem}.results.json")
     remedy = "If it has predictions, score them: "
     remedy += command_line("ruler", "score", path, "--dataset", "RELEASE", "--out", scored)
+    if path.name == "results.json" and run_folders(path.parent):
+        remedy = f"Score the run again: {command_line('ruler', 'score', path.parent)}"
     text = path.read_bytes()
     if path.suffix != ".json" and not text.lstrip().startswith(b"{\n"):
         raise RulerError(f"'{path}' is {what}. {remedy}")

@@ -30,6 +30,8 @@ from ruler_eval.score.own_run import (
     RunFacts,
     StoppedAt,
     note_of_stopped,
+    notes_of_models,
+    notes_of_shards,
     rows_looked_at,
     stopped_at,
 )
@@ -90,6 +92,7 @@ def score(
     cells: dict[str, Cell] = {}
     controls: dict[tuple[str, str | None, str], float | None] = {}
     notes = [note_of_stopped(stopped)] if stopped else []
+    notes += [*notes_of_shards(run), *notes_of_models(run)]
     notes += predictions.damaged
     with without_garbage_collection():
         # the control of a task, 0k, comes before its other lengths

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import cast
 
@@ -41,7 +42,7 @@ def is_results(path: Path) -> bool:
     return b'"format"' in beginning and b'"score_version"' in beginning
 
 
-def check_different_runs(places: Sequence[Path]) -> None:
+def check_different_places(places: Sequence[Path]) -> None:
     """Raise RulerError if two are the same run, which always passes a gate against itself."""
     folders: dict[Path, Path] = {}
     for place in places:
@@ -51,6 +52,25 @@ def check_different_runs(places: Sequence[Path]) -> None:
         if folder in folders:
             raise RulerError(f"'{folders[folder]}' and '{place}' are the same run: name two runs.")
         folders[folder] = place
+
+
+def open_different_results(places: Sequence[Path]) -> list[Results]:
+    """Return the results of several runs. Raises RulerError if two are one run, or a copy of it."""
+    check_different_places(places)
+    all_results = [open_results(place) for place in places]
+    check_different_runs(all_results, [str(place) for place in places])
+    return all_results
+
+
+def check_different_runs(all_results: Sequence[Results], names: Sequence[str]) -> None:
+    """Raise RulerError if two results are of the same answers of a run, by the same rules."""
+    for (name_a, a), (name_b, b) in combinations(zip(names, all_results, strict=True), 2):
+        is_same_run = bool(a["run"].get("sessions")) and a["run"] == b["run"]
+        has_same_answers = {*a["predictions"].values()} == {*b["predictions"].values()}
+        if is_same_run and has_same_answers and a["rules"] == b["rules"]:
+            raise RulerError(
+                f"'{name_a}' and '{name_b}' are copies of the same run: name two runs."
+            )
 
 
 def open_results(path: Path) -> Results:

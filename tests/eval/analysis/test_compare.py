@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from fractions import Fraction
 from itertools import product
 from operator import mul
@@ -52,6 +53,7 @@ def results(model="a", digests=None, **cells):
     return {
         "model": model,
         "mode": None,
+        "predictions": {},
         "partial": False,
         "score_version": "1",
         "rules": {},
@@ -194,12 +196,29 @@ def test_a_comparison_fits_80_columns_and_cuts_no_name(tmp_path):
 
 
 def test_models_of_one_name_are_called_by_their_files_too(write_run):
-    runs = [write_run(right, name, configs=["vt_4k"]) for name in ("one", "two")]
+    runs = [write_run(right, "one", ["vt_4k"]), write_run(lambda *_: "none", "two", ["vt_4k"])]
     for run in runs:
         ruler_output("score", run, "--name", "qwen")
     stdout, error, _ = ruler("compare", *runs)
     assert all(f"qwen ({run})" in " ".join(stdout.split()) for run in runs), error
-    ruler_output("compare", runs[0], runs[0])
+
+
+@pytest.mark.parametrize("command", ["compare", "score", "report", "analyze", "decide"])
+def test_a_run_and_its_copy_are_refused(write_run, tmp_path, command):
+    run, copy, link = write_run(right, "run", configs=["vt_4k"]), tmp_path / "copy", tmp_path / "li"
+    ruler_output("score", run)
+    shutil.copytree(run, copy)
+    link.symlink_to(run)
+    more = {"report": ["--out", tmp_path / "a.html"], "decide": ["--max-drop", 2]}.get(command, [])
+    assert "are copies of the same run: name two runs." in ruler_error(command, run, copy, *more)
+    assert "are the same run: name two runs." in ruler_error(command, run, link, *more)
+
+
+def test_a_run_scored_by_two_rules_is_shown_side_by_side(write_run, tmp_path):
+    run, other = write_run(right, "run", configs=["vt_4k"]), tmp_path / "other.json"
+    ruler_output("score", run)
+    ruler_output("score", run, "--truncated", "wrong", "--out", other)
+    assert "truncated wrong" in ruler_output("score", run, other)
 
 
 def test_with_fewer_than_ten_rows_neither_is_better_and_there_is_no_verdict():

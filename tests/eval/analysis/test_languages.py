@@ -175,9 +175,11 @@ def test_the_offer_of_none_is_a_paired_difference_within_a_model():
 
 
 def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, release, tmp_path):
-    errors, out = tmp_path / "errors.jsonl", tmp_path / "analysis.json"
-    ruler_output("errors", runs[0], "--dataset", release, "--out", errors)
-    arguments = ["--errors", errors, "--name", "one", "--name", "two", "--out", out]
+    first, second, out = tmp_path / "1.jsonl", tmp_path / "2.jsonl", tmp_path / "analysis.json"
+    ruler_output("errors", runs[0], "--dataset", release, "--out", first)
+    ruler_output("errors", runs[1], "--dataset", release, "--out", second)
+    errors = ["--errors", first, "--errors", second]
+    arguments = [*errors, "--name", "one", "--name", "two", "--out", out]
     stdout = ruler_output("analyze", *runs, *arguments)
     for title in (
         "Languages by their mean over the niah tasks",
@@ -198,8 +200,8 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
     ):
         assert title in stdout
     kinds = json.loads(out.read_text())["errors"]
-    assert kinds["sw"]["refused"] == 8
-    assert "refused" not in kinds["pl"]
+    assert kinds["sw"]["refused"] == 8 + 2
+    assert kinds["pl"]["refused"] == 6
     by_task = json.loads(out.read_text())["errors_by_task"]
     assert by_task["niah_single 8k"]["refused"] > 0
     assert sum(sum(kind.values()) for kind in by_task.values()) == sum(
@@ -222,6 +224,40 @@ def test_errors_of_another_run_are_refused(runs, release, tmp_path):
     ruler_output("analyze", runs[0], "--errors", errors)
     error = ruler_error("analyze", runs[1], "--errors", errors)
     assert "which is right in the results: give the errors of the same runs" in error
+
+
+def test_right_answers_with_something_extra_may_be_among_the_errors(release, tmp_path):
+    opened, run, errors = Release.open(str(release)), tmp_path / "run", tmp_path / "errors.jsonl"
+
+    def answer_in_reasoning(config, row):
+        text = "<think>" + ", ".join(row["outputs"]) + " or something else"
+        return {"prediction": text, "finish_reason": "length"}
+
+    write_run_folder(run, opened.source, answer_in_reasoning)
+    ruler_output("score", run, "--compat", "authors")
+    ruler_output("errors", run, "--strict", "--out", errors)
+    assert "Kinds of errors by language" in ruler_output("analyze", run, "--errors", errors)
+
+
+@pytest.mark.parametrize("kept_lines", [0, 5])
+def test_errors_that_lack_a_wrong_row_are_refused(runs, release, tmp_path, kept_lines):
+    errors = tmp_path / "errors.jsonl"
+    ruler_output("errors", runs[0], "--dataset", release, "--out", errors)
+    whole = errors.read_text().splitlines(keepends=True)
+    errors.write_text("".join(whole[:kept_lines]))
+    error = ruler_error("analyze", runs[0], "--errors", errors)
+    assert "which is wrong in the results: give the whole file of each run" in error
+
+
+def test_errors_of_one_of_two_runs_and_a_file_that_is_named_twice_are_refused(
+    runs, release, tmp_path
+):
+    errors = tmp_path / "errors.jsonl"
+    ruler_output("errors", runs[0], "--dataset", release, "--out", errors)
+    error = ruler_error("analyze", *runs, "--errors", errors)
+    assert "which is wrong in the results: give the whole file of each run" in error
+    error = ruler_error("analyze", runs[0], "--errors", errors, "--errors", errors)
+    assert "more often than it is wrong in the results: give the file of each run once" in error
 
 
 def test_the_best_languages_against_the_worst(analysis):

@@ -69,8 +69,12 @@ def test_a_lower_score_is_marked_after_holms_adjustment_and_a_chance_difference_
     assert (
         "† lower than good, on the same rows (5 %, after Holm's adjustment for 3 tests)." in stdout
     )
-    same = ruler_output("score", two[0], two[0])
-    assert "†" not in same
+
+
+def test_equal_scores_have_no_marks(two, write_run):
+    same = write_run(right, "same")
+    ruler_output("score", same)
+    assert "†" not in ruler_output("score", two[0], same)
 
 
 def test_runs_that_cannot_be_paired_have_no_marks_and_the_reason(two, tmp_path):
@@ -131,8 +135,31 @@ def test_a_table_is_written_to_a_file_in_its_format_and_results_stay_in_their_fo
     assert (two[0] / "results.json").read_bytes() == before
     assert (tmp_path / "tasks.txt").read_text().startswith("good, ruler, tekken")
     error = ruler_error("score", two[0], "--format", "latex", "--out", tmp_path / "results.json")
-    assert "is a name for JSON, and the tables are latex: name a .tex file" in error
+    assert "is a name for JSON, and the file is LaTeX: name a .tex file with --out" in error
     assert not (tmp_path / "results.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["score", "--out", "a.csv"], "JSON: name a .json file"),
+        (["score", "--format", "json", "--out", "a.csv"], "JSON: name a .json file"),
+        (["score", "--markdown", "--out", "a.csv"], "Markdown: name a .md file"),
+        (["report", "--out", "a.pdf"], "HTML: name a .html file"),
+        (["analyze", "--out", "a.md"], "JSON: name a .json file"),
+        (["errors", "--out", "a.csv"], "JSON: name a .jsonl file"),
+    ],
+)
+def test_a_file_whose_suffix_is_of_another_kind_is_not_written(two, arguments, kind, tmp_path):
+    command, *flags = arguments
+    error = ruler_error(command, two[0], *flags, cwd=tmp_path)
+    assert f"and the file is {kind} with --out." in error
+    assert not list(tmp_path.glob("a.*"))
+
+
+def test_markdown_of_one_run_is_written_as_markdown(two, tmp_path):
+    ruler_output("score", two[0], "--markdown", "--out", tmp_path / "a.md")
+    assert (tmp_path / "a.md").read_text(encoding="utf-8").startswith("good · ruler")
 
 
 def test_one_figure_can_be_chosen_by_its_name_in_any_format(two):
@@ -168,7 +195,7 @@ def test_json_on_standard_output_is_the_whole_result(two):
     )
 
 
-def test_a_short_comparison_is_its_verdict(two):
+def test_a_short_comparison_is_its_verdict(two, write_run):
     stdout, _, code = ruler("compare", *two, "--short", "--max-drop", 1)
     lines = stdout.splitlines()
     assert lines[0].startswith("good (A) leads bad (B) by ")
@@ -177,7 +204,9 @@ def test_a_short_comparison_is_its_verdict(two):
     whole, _, whole_code = ruler("compare", *two, "--max-drop", 1)
     assert whole.startswith(stdout.rstrip("\n"))
     assert whole_code == code
-    ranks = ruler_output("compare", *two, two[0], "--short")
+    third = write_run(right, "third")
+    ruler_output("score", third)
+    ranks = ruler_output("compare", *two, third, "--short")
     assert len(ranks.splitlines()) == 1
 
 
@@ -206,9 +235,11 @@ def test_a_paragraph_for_a_paper_names_data_digest_rules_settings_and_papers(two
     assert text == ruler_output("score", two[0], "--cite")
 
 
-def test_the_average_of_each_of_several_runs_is_checked(two):
+def test_the_average_of_each_of_several_runs_is_checked(two, write_run):
     assert ruler("score", *two, "--fail-under", 99)[2] == 1
-    assert ruler("score", two[0], two[0], "--fail-under", 99)[2] == 0
+    same = write_run(right, "same")
+    ruler_output("score", same)
+    assert ruler("score", two[0], same, "--fail-under", 99)[2] == 0
 
 
 def test_flags_that_change_scores_score_every_run_again_and_refuse_a_results_json(two):

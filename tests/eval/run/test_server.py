@@ -28,9 +28,10 @@ from ruler_eval.run.connection import seconds_in
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
+from ruler_eval.score.results import load
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
-from tests.in_process import ruler_command
+from tests.in_process import ruler_command, ruler_output
 from tests.model_server import (
     QUESTION,
     VLLM,
@@ -191,6 +192,10 @@ def test_answers_that_name_another_model_are_noted_once(options, capfd, names, n
         assert printed.count(said) <= 1
     assert ("the server says" in printed.lower()) == bool(note)
     assert (note or "") in printed
+    ruler_output("score", options.folder)
+    notes_of_score = load(options.folder)["notes"]
+    assert len(notes_of_score) == bool(note)
+    assert all(f"of the model '{names[0]}' and" in text.replace(",", "") for text in notes_of_score)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -20,3 +21,19 @@ def test_missing_vllm_is_named_before_the_model_is_read(small, tmp_path, monkeyp
         match=r"The vllm backend needs packages that are not installed \(extra `vllm`\): .*'vllm>=",
     ):
         run(options)
+
+
+def test_only_the_doctor_of_a_server_needs_the_packages_of_the_extra_openai(tmp_path):
+    """Without the extra `openai` there is no httpx."""
+
+    def ruler(*arguments: str) -> str:
+        program = f"import sys; sys.modules['httpx'] = None; sys.argv = ['ruler', *{arguments}]"
+        program += "; from ruler_release.app import main; main()"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.returncode == 2, done.stderr
+        return done.stderr
+
+    assert "'none'" in ruler("batch", "read", "none", "none.jsonl")
+    error = ruler("doctor", "--base-url", "http://localhost:9/v1", "-m", "m", "--dry-run")
+    assert "needs packages that are not installed (extra `openai`): pip install" in error
+    assert f"'{tmp_path}/none'" in ruler("doctor", f"{tmp_path}/none")

@@ -182,6 +182,11 @@ def test_a_threshold_that_is_not_a_score_is_refused(write_run, threshold):
     assert parse_baseline("90") == 90
 
 
+def test_a_threshold_that_is_a_share_is_refused():
+    with pytest.raises(RulerError, match=r"a score from 0 to 100, not 0\.85: did you mean 85\?"):
+        parse_baseline("0.85")
+
+
 def test_the_loss_from_one_length_to_another_pairs_rows_by_index():
     """Rows 0 to 9 are right at 4k; row 0 is lost at 8k, rows 0 and 1 at 32k."""
     scores = {"4k": [1.0] * 10, "8k": [0.0] + [1.0] * 9, "32k": [0.0] * 2 + [1.0] * 8}

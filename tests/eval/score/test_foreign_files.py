@@ -366,7 +366,7 @@ def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
     run = write_run(right, configs=["vt_4k"])
     file = run / "results.json"
     for command in (
-        ["compare", file, file],
+        ["compare", file, run.parent / "other"],
         ["analyze", file],
         ["results", file, "--model", "o/m"],
     ):

@@ -47,12 +47,15 @@ def test_every_row_has_a_line_with_its_answer_and_references(run, frozen):
     }
 
 
-def test_errors_rows_and_the_page_need_no_prediction_files(run, built, tmp_path):
+def test_errors_rows_and_the_page_need_no_prediction_files(run, write_run, built, tmp_path):
+    other = write_run(lambda config, row: "", "other", CONFIGS)
+    ruler_output("score", other)
+
     def outputs():
         page = tmp_path / "page.html"
         ruler_output("report", run, "--out", page)
         show = ["show", "vt_4k", 2, "--dataset", built, "--run", run]
-        commands = [["errors", run], show, ["compare", run, run]]
+        commands = [["errors", run], show, ["compare", run, other]]
         return [ruler_output(*command) for command in commands], page.read_text()
 
     before = outputs()
@@ -110,7 +113,7 @@ def test_a_table_of_another_name_lies_next_to_its_results(run, tmp_path):
     assert (tmp_path / "llama.rows.parquet").is_file()
     assert load(out)["rows"] == load(run)["rows"]
     (tmp_path / "llama.rows.parquet").write_bytes(b"PAR1")
-    assert "is not the table of" in ruler_error("compare", out, out)
+    assert "is not the table of" in ruler_error("compare", out, run)
 
 
 def test_a_result_that_python_wrote_as_json_is_read(run, tmp_path):

@@ -43,8 +43,9 @@ def test_a_stale_results_json_does_not_decide_a_gate(pair):
 
 
 def test_a_run_without_results_is_scored(write_run):
-    good = write_run(right, "good", CONFIGS)
-    _, error, code = ruler("compare", good, good)
+    good, bad = write_run(right, "good", CONFIGS), write_run(lambda *_: "", "bad", CONFIGS)
+    ruler_output("score", bad)
+    _, error, code = ruler("compare", good, bad)
     assert (code, error) == (0, f"Scored '{good}': it had no results.json.\n")
     assert (good / "results.json").is_file()
 
@@ -73,8 +74,16 @@ def test_a_run_that_cannot_be_scored_is_refused_with_what_to_do(pair, tmp_path):
     assert f"ruler score {retried} --dataset RELEASE" in " ".join(error.split())
 
 
+def test_damaged_results_of_a_run_name_the_command_that_scores_it(write_run):
+    run = write_run(right, "run", CONFIGS)
+    (run / "results.json").write_bytes(b"")
+    error = ruler_error("report", run)
+    assert f"Score the run again: ruler score {run}" in error
+
+
 def test_results_without_their_answers_are_used_unchanged(pair):
-    good, _ = pair
+    good, retried = pair
+    ruler_output("score", retried)
     for config in CONFIGS:
         (good / f"{config}.jsonl").unlink()
-    assert ruler("compare", good, good)[1:] == ("", 0)
+    assert ruler("compare", good, retried)[1:] == ("", 0)

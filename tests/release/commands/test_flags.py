@@ -23,7 +23,7 @@ from ruler_release.commands.build import BuildCommand, VerifyCommand
 from ruler_release.commands.doctor import DoctorCommand
 from ruler_release.commands.run import DecideCommand, EvalCommand, RunCommand
 from ruler_release.commands.score import ErrorsCommand, ScoreCommand
-from tests.embedded_release import contents
+from tests.embedded_release import build_embedded, contents
 from tests.in_process import ruler, ruler_output
 
 OPTIONS = {
@@ -123,6 +123,19 @@ def test_the_rows_of_a_file_have_a_second_spelling_that_the_help_does_not_show(t
     with pytest.raises(TypeError, match=r"^build\(\) has no argument 'samples': it is 'rows'\.$"):
         ruler_release.build(tmp_path / "third", samples=2)
     assert not (tmp_path / "third").exists()
+
+
+def test_a_tilde_that_the_shell_left_in_a_path_is_the_users_folder(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    build_embedded(home / "ruler", lengths=("4k",), tasks=("vt",), rows=1)
+    ruler_output("run", "--dataset=~/ruler", "-c", "vt_4k", "-b", "oracle", "--out=~/runs/a")
+    ruler_output("score", "~/runs/a")
+    ruler_release.report("~/runs/a", out="~/page.html")
+    assert (home / "runs/a/results.json").is_file()
+    assert (home / "page.html").is_file()
+    assert not (tmp_path / "~").exists()
 
 
 def test_every_command_is_in_a_group_of_the_help():

@@ -101,9 +101,11 @@ def test_eval_runs_scores_and_reports_in_one_folder(small, tmp_path, monkeypatch
     [
         (("-b", "oracle", "--shard", "1/2"), "`ruler eval` scores a whole run"),
         (("-b", "batch", "-m", "m"), "`ruler eval` needs the answers at once"),
+        (("-b", "oracle", "--claimed", "big"), "Unknown length 'big'"),
+        (("-b", "oracle", "--threshold", "0.9"), "did you mean 90?"),
     ],
 )
-def test_eval_refuses_what_would_score_a_part_of_a_run(small, tmp_path, flags, words):
+def test_eval_refuses_what_it_could_not_score_before_the_run(small, tmp_path, flags, words):
     printed = ruler("eval", "-d", small, "-c", "vt_4k", *flags, "-o", tmp_path / "RUN")
     assert (printed.code, words in printed.stderr) == (2, True), printed
     assert not (tmp_path / "RUN").exists()

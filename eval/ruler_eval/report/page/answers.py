@@ -24,7 +24,12 @@ from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import Results
 from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows
-from ruler_eval.score.stored import differing_config, open_results, release_of, stored_scores
+from ruler_eval.score.stored import (
+    differing_config,
+    open_different_results,
+    release_of,
+    stored_scores,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +69,7 @@ def open_runs(
         RulerError: for what is not a result, and for answers or rows that are not those that were
             scored.
     """
-    all_results = [open_results(path) for path in paths]
+    all_results = open_different_results(paths)
     runs = []
     for label, results, path in zip(
         labels_of(all_results, paths, names), all_results, paths, strict=True

@@ -320,7 +320,7 @@ def test_a_results_json_has_the_answers_that_were_scored(tmp_path, three_runs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--name", "one"], "There are 1 --name for 3 runs"),
+        (["--name", "one"], "The number of --name is 1 for 3 runs"),
         (["--name", "a", "--name", "a", "--name", "b"], None),
     ],
 )

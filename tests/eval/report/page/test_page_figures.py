@@ -55,6 +55,9 @@ def test_the_parameter_is_along_a_complexity_chart_and_a_line_is_a_length():
     assert figure.title == "Score by complexity, niah: keys"
     assert figure.chart is not None
     assert len(figure.chart["layer"]) == 2  # an empty layer of dashed lines would have no name
+    headers, rows = figure.cells()
+    tasks = [headers[0].index("task"), *(row[0].index("keys_") for row in rows)]
+    assert tasks == [6, 6, 6, 6]
 
 
 def deuteranopia(colour: str) -> tuple[float, float, float]:
