@@ -132,7 +132,7 @@ def test_records_that_cannot_be_read_are_refused_with_their_place(tmp_path, reco
     ("text", "words"),
     [
         ("index,prediction,prediction\n0,no,yes\n", "several columns named 'prediction'"),
-        ("index,prediction\n0,a\n1\n", "csv:3' has 1 cells and the first line 2"),
+        ("index,prediction\n0,a\n1\n", "csv:3' has 1 cell and the first line 2"),
         ("index,prediction\n0,ABC, DEF\n", "csv:2' has 3 cells and the first line 2: put"),
         ('index,prediction\n0,"a\n1,"b\n', "csv:3' is not valid CSV"),
     ],
