@@ -125,6 +125,9 @@ def _chosen(
     files = release.manifest["files"]
     if options.configs:
         chosen = [files[path] for path in chosen_files(options.configs, release.manifest)]
+        if options.lengths:
+            lengths = _chosen_lengths(chosen, options, window, compares)
+            chosen = [file for file in chosen if file["length"] in lengths]
     else:
         chosen = [file for file in files.values() if file["length"] != CONTROL_LENGTH]
         chosen = _of_one_tokenizer(chosen)
@@ -160,7 +163,7 @@ def _chosen_lengths(
     unknown = [length for length in options.lengths if length not in lengths]
     if unknown:
         raise RulerError(
-            f"The release '{options.dataset}' does not have length '{unknown[0]}'; it has "
+            f"No configuration that could be sent has length '{unknown[0]}'; they have "
             f"{', '.join(lengths)}."
         )
     if options.lengths:

@@ -285,6 +285,17 @@ def test_few_rows_can_never_end_sound_and_the_plan_says_so(root, tmp_path):
     assert "Cost: " in text
 
 
+@pytest.mark.parametrize("against", [(), ("--against", "hf")])
+def test_configurations_and_lengths_are_both_respected(tmp_path, against):
+    root = write_release(tmp_path / "ruler", rows=20, lengths=("4k", "8k"))
+    choice = ("--configs", "all", "--rows", 40, *against, "--dry-run")
+    command = ("doctor", "--base-url", "http://nowhere/v1", "-m", "m", "-d", root, *choice)
+    assert "40 rows of 2 configurations" in flat(ruler(*command).stderr)
+    assert "20 rows of 1 configuration" in flat(ruler(*command, "--lengths", "8k").stderr)
+    error = ruler_error(*command, "--lengths", "16k")
+    assert "No configuration that could be sent has length '16k'; they have 4k, 8k." in error
+
+
 def test_a_plan_for_vllm_starts_nothing(root, tmp_path):
     printed = ruler("doctor", "-b", "vllm", "-m", tmp_path / "no_model", "-d", root, "--dry-run")
     assert printed.code == 0, printed
