@@ -19,15 +19,16 @@ PICTURE = PAGE.with_name("report.png")
 
 def write_page(page: Path) -> None:
     """Score the example's two runs and write their page."""
-    from ruler_eval.example.write_example import RUNS, write_example
+    from ruler_eval.example.write_example import EXAMINATION, REFERENCES, RUNS, write_example
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "ruler-example"
         write_example(folder)
         runs = [folder / name for name in RUNS]
+        references = folder / REFERENCES
         for run in runs:
-            ruler.score(run, references=folder / "references")
-        ruler.report(runs, references=folder / "references", out=page)
+            ruler.score(run, references=references)
+        ruler.report(runs, references=references, doctor=folder / EXAMINATION, out=page)
 
 
 def photograph(page: Path, picture: Path) -> None:

@@ -98,7 +98,7 @@ def example(options: ExampleCommand) -> None:
 
     Example: ruler example
     """
-    from ruler_eval.example.write_example import RUNS, write_example
+    from ruler_eval.example.write_example import EXAMINATION, REFERENCES, RUNS, write_example
 
     folder = options.folder
     write_example(folder)
@@ -106,12 +106,13 @@ def example(options: ExampleCommand) -> None:
         f"A real model's answers are in '{plain(folder)}'; its README.md describes the rows. Try:"
     )
     full, quantised = (folder / name for name in RUNS)
-    references = ("--references", folder / "references")
+    references = ("--references", folder / REFERENCES)
+    examination = ("--doctor", folder / EXAMINATION)
     for words in (
         ("score", full, *references, "--published"),
         ("score", quantised, *references),
         ("errors", full, *references),
         ("compare", full, quantised),
-        ("report", full, quantised, *references, "--out", folder / "report.html"),
+        ("report", full, quantised, *references, *examination, "--out", folder / "report.html"),
     ):
         print(f"  {command_line('ruler', *words)}")
