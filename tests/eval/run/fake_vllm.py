@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -73,11 +74,12 @@ def serve(arguments: list[str]) -> None:
     if fault == "loads":
         signal.pause()
 
-    answered = 0
+    answered, dying = 0, threading.Lock()
 
     def reply(request: Request) -> Reply:
         nonlocal answered
         if fault.isdecimal() and answered >= int(fault):
+            dying.acquire()  # one thread says so
             print("RuntimeError: an illegal memory access was encountered", flush=True)
             os._exit(1)
         if fault == "is killed":
