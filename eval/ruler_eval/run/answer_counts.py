@@ -15,7 +15,7 @@ from ruler_eval.run.records import Record
 MAX_EMPTY_SHARE = 0.1
 """The share of empty answers from which they are reported."""
 MIN_EQUAL, MIN_EQUAL_SHARE = 5, 0.2
-"""The answers, and their share, with one and the same text from which they are reported."""
+"""How many answers, and which share, have the same text before that is reported."""
 MIN_CHARACTERS = 30
 """Characters of such a text: a shorter one may be right for many rows, such as "none"."""
 MAX_SHOWN = 80

@@ -15,15 +15,15 @@ from ruler_common.text import number_of, shortened
 from ruler_eval.score.results import Lines
 
 MIN_EQUAL, MIN_SHARE = 5, 0.05
-"""The rows, and their share of all that were answered, with one and the same wrong answer."""
+"""How many rows, and which share of those answered, have the same wrong answer."""
 MIN_CHARACTERS = 20
 """A shorter answer may be a guess that many rows share."""
 MAX_SHOWN = 80
 """Characters of an answer that are shown."""
 MIN_OTHERS, MIN_OTHERS_SHARE = 3, 0.02
-"""The answers of a configuration, and their share, that hold a reference of another row."""
+"""How many answers of a configuration, and which share, hold a reference of another row."""
 MIN_NUMBER = 7
-"""Characters of a number that is in an answer to another row by no chance."""
+"""Characters of a number that two rows do not share by chance."""
 
 
 def notes_on_answers(lines: Lines) -> list[str]:
