@@ -141,7 +141,7 @@ def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
     """Create options from the values of flags; those that a field holds are collected in it.
 
     A `~` at the beginning of a path is the user's folder: shells leave it in `--out=~/runs`, and in
-    a notebook there is no shell. Values without a name are files and folders.
+    a notebook there is no shell. Positional values are files and folders.
     """
     args = tuple(_without_tilde(value) for value in args)
     arguments: dict[str, Any] = {}

@@ -271,7 +271,7 @@ def _check_stored(folder: Path, engine: Engine) -> None:
         )
     if settings.get("salts_prompts"):
         raise RulerError(
-            f"The prompts of '{folder}' had a line of their own at the beginning, which keeps "
+            f"The prompts of '{folder}' began with a line that keeps "
             "prefix caches apart: name a folder of `ruler run`, or store one with --save."
         )
     run = engine.run

@@ -270,12 +270,15 @@ def _why_unknown(verdict: Verdict) -> str:
 def _why_unknown_at_length(verdict: Verdict) -> str:
     """Return why nothing can be said about the length with the lowest score."""
     worst, best = verdict.lengths[0], verdict.lengths[-1]
+    elsewhere, choice = "", "choose other lengths (--lengths)"
+    if best.score > worst.score:
+        elsewhere = f" ({best.score:.0f} % at {best.length})"
+        choice = f"choose other lengths (--lengths {best.length})"
     return (
-        f"At {worst.length} the score is {worst.score:.0f} % ({best.score:.0f} % at "
-        f"{best.length}), too low to see a loss there. A model that was never trained at that "
-        "length does so, and so does a server that shortens prompts without a word, or has a wrong "
-        "sliding window or rope scaling: compare with another deployment (--against, --against "
-        f"hf), or choose other lengths (--lengths {best.length})."
+        f"At {worst.length} the score is {worst.score:.0f} %{elsewhere}, too low to see a loss "
+        "there. The cause may be a model that was never trained at that length, or a server that "
+        "silently shortens prompts or has a wrong sliding window or rope scaling: compare with "
+        f"another deployment (--against, --against hf), or {choice}."
     )
 
 

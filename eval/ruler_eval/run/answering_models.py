@@ -1,4 +1,4 @@
-"""The models that answers name, which may not be the one that was asked.
+"""The models that answers name, which may not be the requested one.
 
 models = AnsweringModels("m")
 models.note("m")          # None
@@ -15,7 +15,7 @@ class AnsweringModels:
     """Collects the names of models in the answers to a run."""
 
     def __init__(self, model: str) -> None:
-        """Begin; `model` is the name that is asked."""
+        """Begin; `model` is the name in the requests."""
         self._model = model
         self._names: dict[str, None] = {}
 

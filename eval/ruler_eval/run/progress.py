@@ -193,7 +193,7 @@ class RunSummary:
         if self.longer:
             lines.append(
                 f"The server says that it read far more tokens than {number_of(self.longer, 'row')}"
-                " can have: a gateway adds a prompt of its own, or the count is not of one request."
+                " can have: a gateway adds a prompt, or the count covers several requests."
             )
         if self.shortened:
             lines.append(

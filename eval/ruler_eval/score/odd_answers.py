@@ -2,8 +2,8 @@
 
     notes_on_answers(lines)     # ["40 wrong answers are word for word the same, 'Sorry, …' (…"]
 
-A gateway may answer with a sentence of its own, a server may mix up requests, and a file may number
-its rows from 1.
+A gateway may answer in the model's place, a server may mix up requests, and a file may number its
+rows from 1.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def test_stored_answers_whose_prompts_began_with_a_salt_are_refused(root, tmp_pa
         ruler(*common, "--configs", "vt_4k", "--out", tmp_path / "examination")
         printed, _ = against(root, tmp_path, server.url, tmp_path / "examination" / "cold")
     assert printed.code == 2, printed
-    assert "a line of their own at the beginning" in flat(printed.stderr)
+    assert "began with a line that keeps prefix caches apart" in flat(printed.stderr)
 
 
 def test_stored_answers_of_another_vendor_are_compared(root, tmp_path):
