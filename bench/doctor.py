@@ -19,6 +19,7 @@ import numpy as np
 from ruler_common.text import end_if_unread
 from ruler_eval.doctor.judge import Verdict
 from tests.eval.doctor.simulated import (
+    CHANGES_WITH_TIME,
     EXPECTED,
     INVISIBLE,
     SimulatedEngine,
@@ -50,7 +51,7 @@ def main() -> None:
     good, plan = True, plan_of()
     print(f"{'fault':22} {'named':>10} {'blamed':>7} {'cannot tell':>12} {'sound':>6} {'rows':>6}")
     for fault in (*EXPECTED, *INVISIBLE, ""):
-        expected = EXPECTED.get(fault, "drift" if fault in ("drift", "break") else "")
+        expected = EXPECTED.get(fault, "drift" if fault in CHANGES_WITH_TIME else "")
         count = options.engines if fault else options.sound
         results: Counter[str] = Counter()
         rows = []

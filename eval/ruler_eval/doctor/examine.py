@@ -3,15 +3,14 @@
     verdict = examine(options, say=print)        # as JSON; doctor.json has it too
 
 Each side is an ordinary run folder (`ruler score DIR/cold`, `ruler compare DIR/cold DIR/cached`).
-Within a wave the sides are sent in random order, and the rows of the first wave are sent again at
-the end, so that a server that gets worse does not look like one of the conditions. If it is
-interrupted, the same command continues.
+A row is sent one by one on all sides but one, and under load in the middle of its wave; the rows
+of the first wave are sent again at the end. So a server that gets worse, or has good and bad
+periods, does not look like one of the conditions. If it is interrupted, the same command continues.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -64,8 +63,6 @@ class Examination:
     reasons: Mapping[str, str]
     """Why the other conditions are not tested."""
     load: int
-    seed: str
-    """Decides the order of the sides within a wave."""
     max_loss: float = 10.0
     counts: Literal["exact", "unchecked"] = "unchecked"
     has_bos: bool = False
@@ -78,8 +75,8 @@ class Examination:
         """Send waves until there is a verdict; call `on_wave` with each verdict and its rows."""
         rows_when_decided = sent = 0
         waves = self.plan.waves(self.load)
-        for number, wave in enumerate(waves):
-            self._send_wave(number, wave)
+        for wave in waves:
+            self._send_wave(wave)
             sent += len(wave)
             verdict = self.judge_rows(sent, complete=False)
             on_wave(verdict, sent)
@@ -117,18 +114,22 @@ class Examination:
         if "drift" in self.conditions and verdict.tokens.state != "engine":
             self.sides[LATE].answer(first_wave)
 
-    def _send_wave(self, number: int, wave: Sequence[Key]) -> None:
-        """Send the rows of a wave on all sides, which take place in random order."""
-        blocks: list[Callable[[], None]] = [lambda: self._send_one_by_one(wave)]
-        for name in (LOADED, PLAIN):
-            if name in self.sides:
-                blocks.append(lambda name=name: self.sides[name].answer(wave))  # type: ignore[misc]
-        random.Random(f"{self.seed} {number}").shuffle(blocks)
-        for block in blocks:
-            block()
+    def _send_wave(
+        self, wave: Sequence[Key], sides: Collection[str] = (CACHED, AGAIN, PLAIN, LOADED)
+    ) -> None:
+        """Send rows cold and on some sides: one by one, but under load between the two halves."""
+        half, one_by_one = len(wave) // 2, [name for name in sides if name != LOADED]
+        self._send_one_by_one(wave[:half], one_by_one)
+        if LOADED in sides:
+            self._send(LOADED, wave)
+        self._send_one_by_one(wave[half:], one_by_one)
 
-    def _send_one_by_one(self, keys: Sequence[Key], cached: bool = True) -> None:
-        """Send each row cold, and then again, so that it hits the cache.
+    def _send(self, name: str, keys: Sequence[Key]) -> None:
+        if name in self.sides:
+            self.sides[name].answer(keys)
+
+    def _send_one_by_one(self, keys: Sequence[Key], others: Collection[str]) -> None:
+        """Send each row cold, and at once on other sides, so that the cached ones hit the cache.
 
         Raises RulerError if the first MAX_FAILURES rows all failed.
         """
@@ -142,9 +143,9 @@ class Examination:
                     f"The first {MAX_FAILURES} rows failed: {failures[-1]}. Fix the cause, then "
                     "run the same command again."
                 )
-            if cached and key in cold and cold[key].counts:
-                self.sides[CACHED].answer([key])
-                self.sides[AGAIN].answer([key])
+            for name in others:
+                if name == PLAIN or (key in cold and cold[key].counts):
+                    self._send(name, [key])
         hits_after = self.cached_tokens()
         if hits_before is not None and hits_after is not None:
             self.cache_hits = (self.cache_hits or 0.0) + hits_after - hits_before
@@ -154,20 +155,15 @@ class Examination:
     ) -> None:
         """Send further rows of the configurations in which suspect conditions lost most."""
         for name, configs in suspects.items():
-            condition = CONDITIONS[name]
             if name == "drift":
                 self.fresh[name] = list(waves[1]) if len(waves) > 1 else []
-            else:
-                share = -(-FRESH_ROWS // len(configs))
-                self.fresh[name] = [
-                    (config, index)
-                    for config in configs
-                    for index in self.plan.reserve[config][:share]
-                ]
-            keys = self.fresh[name]
-            self._send_one_by_one(keys, cached=condition.b == CACHED)
-            if condition.b != CACHED:
-                self.sides[condition.b].answer(keys)
+                self._send(LATE, self.fresh[name])
+                continue
+            share = -(-FRESH_ROWS // len(configs))
+            self.fresh[name] = [
+                (config, index) for config in configs for index in self.plan.reserve[config][:share]
+            ]
+            self._send_wave(self.fresh[name], (CONDITIONS[name].b,))
         self.fresh = {name: keys for name, keys in self.fresh.items() if keys}
 
 
@@ -201,7 +197,6 @@ def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
                     conditions=conditions,
                     reasons=engine.reasons,
                     load=options.load,
-                    seed=folder.salt,
                     max_loss=options.max_loss,
                     counts=engine.counts,
                     has_bos=engine.has_bos,

@@ -195,6 +195,8 @@ class Verdict:
     recall: tuple[Recall, ...] = ()
     lengths: tuple[LengthScore, ...] = ()
     """Of lengths with enough rows, the lowest score first."""
+    without_right: tuple[str, ...] = ()
+    """The configurations without a right answer: no loss can be seen in them."""
     failure: str = ""
     """The first error of the cold requests."""
     all_failed: bool = False
@@ -256,6 +258,7 @@ def judge(evidence: Evidence) -> Verdict:
         tokens=judge_tokens(evidence),
         recall=tuple(_recall(evidence)),
         lengths=_scores_by_length(evidence),
+        without_right=_without_right_answers(evidence),
         failure=failures[0] if failures else "",
         all_failed=bool(failures) and len(failures) == len(cold),
     )
@@ -635,6 +638,15 @@ def _scores_by_length(evidence: Evidence) -> tuple[LengthScore, ...]:
         if len(scores) >= MIN_ROWS
     ]
     return tuple(sorted(lengths, key=lambda length: length.score))
+
+
+def _without_right_answers(evidence: Evidence) -> tuple[str, ...]:
+    """Return the configurations whose cold answers all score 0."""
+    best: dict[str, float] = {}
+    for (config, _), answer in _answered(evidence, COLD):
+        if answer.counts:
+            best[config] = max(best.get(config, 0.0), answer.score)
+    return tuple(config for config, score in best.items() if not score)
 
 
 def _recall(evidence: Evidence) -> Iterable[Recall]:

@@ -23,6 +23,8 @@ STATES = {
 }
 MIN_SCORE = 1.0
 """A score, in %, below which no loss can be seen and something else is wrong."""
+MAX_NAMED = 6
+"""Configurations without a right answer that are named."""
 TOKENS_TITLE = "Counted tokens"
 BOS_REMEDY = "do not send a BOS, or stop the server from adding one (add_special_tokens)"
 UNSEEN_FAULTS = (
@@ -202,6 +204,12 @@ def _sound(verdict: Verdict) -> str:
         text += (
             f" The first {drift.rows} rows scored the same again at the end (a drop of "
             f"{drift.smallest_loss:.0f} points would have been seen)."
+        )
+    if verdict.without_right:
+        named, more = verdict.without_right[:MAX_NAMED], len(verdict.without_right) - MAX_NAMED
+        text += (
+            f" No loss could be seen in {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
+            ": no answer there was right."
         )
     return f"{text} {_not_tested(verdict)}{UNSEEN_FAULTS}"
 

@@ -21,6 +21,8 @@ from ruler_eval.doctor.plan import RowFacts, RowPlan
 TOKENS = 1000
 DRIFT_REQUESTS = 900
 """Requests after which the fault `drift` has its full effect."""
+PERIOD = 200
+"""Requests after which the fault `periods` begins or ends."""
 EXPECTED = {
     "cache": "cache",
     "load": "load",
@@ -31,10 +33,14 @@ EXPECTED = {
     "cache_at_one_length": "cache",
     "load_in_one_task": "load",
     "fails_under_load": "load",
+    "replicas": "repeat",
 }
 """Faults that self-comparison can see, and the condition that the verdict has to name."""
-INVISIBLE = ("always", "middle", "drift", "break", "fails_anywhere", "shared_cache", "recall")
-"""Engines of which no condition may be blamed, except `drift` for the first of two."""
+INVISIBLE = (
+    "always", "middle", "drift", "break", "periods", "fails_anywhere", "shared_cache", "recall",
+)  # fmt: skip
+"""Engines of which no condition may be blamed, except `drift` if answers change with time."""
+CHANGES_WITH_TIME = ("drift", "break", "periods")
 
 
 @dataclass
@@ -104,6 +110,8 @@ class SimulatedEngine:
             return hardness < 0.5
         if self.fault == "long":
             return config.endswith("_32k")
+        if self.fault == "one_task":
+            return config.startswith("task1_")
         if self.fault == "middle":
             return 0.3 < depth < 0.7
         if self.fault == "recall":
@@ -112,6 +120,11 @@ class SimulatedEngine:
             return hardness < 3 * lost * min(1.0, self.requests / DRIFT_REQUESTS)
         if self.fault == "break":
             return self.requests > DRIFT_REQUESTS / 2 and hardness < 3 * lost
+        if self.fault == "periods":
+            phase = random.Random(f"{self.seed} phase").randrange(2 * PERIOD)
+            return (self.requests + phase) // PERIOD % 2 == 1 and hardness < 3 * lost
+        if self.fault == "replicas":
+            return self._rng.random() < 0.5 and hardness < 3 * lost
         affected = {
             "cache": cached,
             "shared_cache_broken": cached,
@@ -174,7 +187,6 @@ def examination(
         conditions=conditions,
         reasons={"template": "--mode completion uses no chat template"},
         load=load,
-        seed=str(engine.seed),
         max_loss=max_loss,
         counts="exact",
         has_bos=True,

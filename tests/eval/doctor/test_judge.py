@@ -62,6 +62,14 @@ def test_a_server_that_gets_worse_is_not_blamed_on_a_condition(fault):
     assert named.count("drift") >= 9
 
 
+def test_a_server_with_good_and_bad_periods_is_not_blamed_on_a_condition():
+    named = []
+    for seed in range(20):
+        verdict = examination(SimulatedEngine(seed=seed, fault="periods", loss=0.1)).run()
+        named.append(verdict.findings[0].name if verdict.outcome == "engine" else verdict.outcome)
+    assert not set(named) & {"cache", "load", "text", "repeat"}, named
+
+
 def test_a_configuration_that_loses_everything_is_never_called_sound():
     """Seven rows of 208 under load, no other: further rows of that configuration decide."""
     plan = plan_of(rows=208, tasks=13)
@@ -125,6 +133,15 @@ def test_a_length_without_right_answers_is_never_called_sound():
     assert (verdict.outcome, verdict.score >= 2 * (verdict.loss or 100)) == ("unknown", True)
     assert headline(verdict).startswith("At 32k the score is 0 % (")
     assert "(--lengths 4k)" in headline(verdict)
+
+
+def test_a_sound_verdict_names_the_configurations_without_a_right_answer():
+    verdict = examination(SimulatedEngine(seed=0, skill=0.95, fault="one_task")).run()
+    assert verdict.outcome == "sound"
+    assert "No loss could be seen in task1_4k, task1_32k: no answer there" in headline(verdict)
+    verdict = examination(SimulatedEngine(seed=0, skill=0.95)).run()
+    assert verdict.outcome == "sound"
+    assert "No loss could be seen" not in headline(verdict)
 
 
 def test_failed_requests_do_not_count_as_wrong_answers():
