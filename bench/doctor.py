@@ -17,7 +17,7 @@ from collections import Counter
 import numpy as np
 
 from ruler_common.text import end_if_unread
-from ruler_eval.doctor.judge import Verdict
+from ruler_eval.doctor.verdict import Verdict
 from tests.eval.doctor.simulated import (
     CHANGES_WITH_TIME,
     EXPECTED,

@@ -31,19 +31,12 @@ from ruler_eval.doctor.conditions import (
 )
 from ruler_eval.doctor.engine import Engine, check_rows_fit, open_engine
 from ruler_eval.doctor.folder import Folder, open_folder
-from ruler_eval.doctor.judge import (
-    Evidence,
-    Finding,
-    TokenFacts,
-    Verdict,
-    follow_up,
-    judge,
-    may_stop,
-)
+from ruler_eval.doctor.judge import follow_up, judge, may_stop
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.paired_test import smallest_loss
 from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
 from ruler_eval.doctor.sentences import progress_line, verdict_json
+from ruler_eval.doctor.verdict import Evidence, Finding, TokenFacts, Verdict
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.runner import OpenRun
 

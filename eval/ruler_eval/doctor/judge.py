@@ -1,7 +1,6 @@
 """Judge the answers of an examination: numbers for each condition, and the outcome.
 
-    verdict = judge(evidence)
-    verdict.outcome, verdict.findings[0].only_a
+    verdict = judge(evidence)            # verdict.py says what they hold
 
 The answers of two sides are paired by row. A row counts for A or for B if one of them has the
 better score (paired_test.py has the test); a row whose request failed counts for neither. Nothing
@@ -12,15 +11,14 @@ configurations that lost most, and those rows alone decide. sentences.py writes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Literal
 
 import numpy as np
 
-from ruler_eval.doctor.answers import Answer, Answers, Key, pairs
-from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, LOADED, PLAIN, Condition
+from ruler_eval.doctor.answers import Answer, Key, pairs
+from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, LOADED, Condition
 from ruler_eval.doctor.paired_test import (
     ALPHA,
     FRESH,
@@ -31,11 +29,20 @@ from ruler_eval.doctor.paired_test import (
     pair_p,
     smallest_loss,
 )
-from ruler_eval.doctor.plan import RowFacts
+from ruler_eval.doctor.token_counts import judge_tokens
+from ruler_eval.doctor.verdict import (
+    DRIFT,
+    MIN_ROWS,
+    ConfigLoss,
+    Evidence,
+    Finding,
+    LengthScore,
+    Outcome,
+    Recall,
+    Verdict,
+)
 from ruler_eval.score.intervals import holm, mcnemar
 
-MIN_ROWS = 10
-"""Minimum rows for a pattern, such as one more token in every prompt."""
 MIN_FAILED = 3
 """Rows that fail on one side only, while no other request fails, before that is a fault."""
 FAR_MORE = 0.001
@@ -46,188 +53,6 @@ RARELY = 0.01
 """The p (Fisher's exact test) below which cold requests differ less often than cache hits."""
 SHARED_CACHE = 0.5
 """The cached share of a prompt from which a request read another side's cache."""
-DRIFT = "drift"
-MAX_FOLLOWED = 3
-"""The configurations that lost most, whose fresh rows are sent."""
-State = Literal["engine", "suspect", "same", "unchecked"]
-TokenKind = Literal[
-    "shortened", "capped", "estimate", "bos", "differ", "equal", "plausible", "none", "unsent"
-]
-"""Faults, then other counts, then why there are none."""
-Outcome = Literal["sound", "engine", "unknown"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfigLoss:
-    """The rows of a configuration whose two scores differ."""
-
-    config: str
-    rows: int
-    only_a: int
-    only_b: int
-
-    @property
-    def p(self) -> float:
-        """The unadjusted one-sided p of "B is not worse here"."""
-        return exact_p(self.only_b, self.only_a)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """The result of one condition, in numbers; losses are in points."""
-
-    name: str
-    state: State
-    reason: str = ""
-    """Why it is not checked."""
-    rows: int = 0
-    only_a: int = 0
-    """Rows with a better answer on the reference side, and on the suspected one."""
-    only_b: int = 0
-    exact_p: float | None = None
-    """The two-sided p of McNemar's test, as in `ruler compare` of the two sides."""
-    p: float = 1.0
-    holm_p: float = 1.0
-    smallest_loss: float | None = None
-    flips: float = 0.0
-    """Of identical requests: the share whose scores differ."""
-    failed: int = 0
-    """Rows of which one request failed, or both."""
-    failed_only_b: int = 0
-    """Rows that failed on the suspected side, if no other request did, or far fewer."""
-    failed_only_cold: int = 0
-    failure: str = ""
-    """The first error."""
-    configs: tuple[ConfigLoss, ...] = ()
-    """The configurations in which some rows differ, the largest loss first."""
-    fresh: ConfigLoss | None = None
-    """The fresh rows of a suspect condition, over their configurations."""
-    cold_differ: tuple[int, int] | None = None
-    """If cache hits are blamed: cold requests that differ, of how many."""
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether B is worse with an unadjusted p of at most SUSPECT, overall or anywhere."""
-        if self.fresh is not None:
-            return self.fresh.p <= SUSPECT
-        overall = exact_p(self.only_b, self.only_a) <= SUSPECT
-        return overall or any(config.p <= SUSPECT for config in self.configs)
-
-    @property
-    def suspect_configs(self) -> tuple[str, ...]:
-        """The configurations that lost most."""
-        losing = [config for config in self.configs if config.only_a > config.only_b]
-        return tuple(config.config for config in losing[:MAX_FOLLOWED])
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokenFacts:
-    """What the server's token counts show."""
-
-    state: State
-    kind: TokenKind
-    rows: int = 0
-    read: int = 0
-    sent: int = 0
-    side: str = ""
-    medians: Mapping[str, float] = field(default_factory=dict)
-    """By side: how many more tokens the server read than were counted."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recall:
-    """How often evidence is found, by its place in the prompt, at one length; an observation."""
-
-    length: str
-    rows: int
-    shares: tuple[float | None, ...]
-    """From the beginning of the prompt to its end; None without rows."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LengthScore:
-    """The mean score of the cold answers to rows of a length, 0 … 100."""
-
-    length: str
-    rows: int
-    score: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """All answers so far, and what is known about the requests."""
-
-    keys: Sequence[Key]
-    """The rows that were sent."""
-    facts: Mapping[Key, RowFacts]
-    sides: Mapping[str, Answers]
-    conditions: Sequence[str]
-    """The conditions that are tested."""
-    reasons: Mapping[str, str]
-    """Why the others are not."""
-    complete: bool
-    """Whether all planned rows were sent."""
-    fresh: Mapping[str, Sequence[Key]] = field(default_factory=dict)
-    """Fresh rows of suspect conditions."""
-    counts: Literal["exact", "unchecked"] = "unchecked"
-    """Whether prompts are counted before they are sent, with the model's tokenizer."""
-    has_bos: bool = False
-    cache_hits: float | None = None
-    """Tokens read from the prefix cache, from the server's /metrics; None without them."""
-    max_loss: float = 10.0
-    """The largest loss, in points, that a sound verdict may miss."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """All findings and the conclusion."""
-
-    outcome: Outcome
-    rows: int
-    """Rows that were sent."""
-    score: float
-    """The mean score of the cold answers, 0 … 100."""
-    complete: bool
-    max_loss: float
-    findings: tuple[Finding, ...]
-    """The cause first."""
-    tokens: TokenFacts
-    recall: tuple[Recall, ...] = ()
-    lengths: tuple[LengthScore, ...] = ()
-    """Of lengths with enough rows, the lowest score first."""
-    without_right: tuple[str, ...] = ()
-    """The configurations without a right answer: no loss can be seen in them."""
-    failure: str = ""
-    """The first error of the cold requests."""
-    all_failed: bool = False
-    lost_text: str = ""
-    """What the server's chat template does to the user's text."""
-
-    @property
-    def cause(self) -> Finding | None:
-        """The finding that explains the fault."""
-        first = self.findings[0] if self.findings else None
-        return first if first is not None and first.state == "engine" else None
-
-    @property
-    def loss(self) -> float | None:
-        """The loss, in points, from which a change of the mean would have been detected.
-
-        Without drift, which is compared on the rows of one wave only.
-        """
-        losses = [f.smallest_loss for f in self.findings if f.name != DRIFT]
-        known = [loss for loss in losses if loss is not None]
-        return max(known) if known else None
-
-    @property
-    def scores(self) -> list[float]:
-        """The mean score, and that of each length."""
-        return [self.score, *(length.score for length in self.lengths)]
-
-    @property
-    def suspects(self) -> list[Finding]:
-        """The findings for which chance is not a good explanation, nor excluded."""
-        return [finding for finding in self.findings if finding.state == "suspect"]
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -245,7 +70,7 @@ def judge(evidence: Evidence) -> Verdict:
     # an engine that gets worse looks like any side that was sent later
     causes.sort(key=lambda f: (f.name != DRIFT, f.name == "repeat", f.holm_p))
     findings = [*causes, *[finding for finding in findings if finding not in causes]]
-    cold = [answer for _, answer in _answered(evidence, COLD)]
+    cold = [answer for _, answer in evidence.answered(COLD)]
     scores = [answer.score for answer in cold if answer.counts]
     failures = [answer.failure for answer in cold if answer.failure]
     verdict = Verdict(
@@ -278,11 +103,6 @@ def _outcome(verdict: Verdict) -> Outcome:
         and all(score >= 2 * loss for score in verdict.scores)
     )
     return "sound" if is_sound else "unknown"
-
-
-def _answered(evidence: Evidence, side: str) -> list[tuple[Key, Answer]]:
-    answers = evidence.sides.get(side, {})
-    return [(key, answers[key]) for key in evidence.keys if key in answers]
 
 
 # ---- pairs of sides ------------------------------------------------------------------------------
@@ -483,7 +303,7 @@ def _blame_cache(findings: list[Finding], evidence: Evidence) -> list[Finding]:
         if _both_count(pair[1], pair[2])
     ]
     differ = sum(first.score != second.score for _, first, second in cold)
-    hits = [answer.cached_tokens for _, answer in _answered(evidence, CACHED)]
+    hits = [answer.cached_tokens for _, answer in evidence.answered(CACHED)]
     if not cold or not (any(hits) or evidence.cache_hits):
         return findings
     flipped = round(repeat.flips * repeat.rows)
@@ -540,86 +360,6 @@ def may_stop(verdict: Verdict, rows_when_decided: int) -> bool:
     return verdict.rows >= 2 * rows_when_decided
 
 
-# ---- tokens --------------------------------------------------------------------------------------
-
-
-def judge_tokens(evidence: Evidence) -> TokenFacts:
-    """Compare the server's count of the tokens of each prompt with what was sent.
-
-    This is a fact and needs no test. A count by another tokenizer is an estimate, which counts only
-    if the server read less than any tokenizer would (classify.py).
-    """
-    counted = [
-        (side, key, answer)
-        for side, answers in evidence.sides.items()
-        for key, answer in answers.items()
-        if answer.prompt_tokens is not None
-    ]
-    rows = len({key for _, key, _ in counted})
-    if not counted:
-        return TokenFacts(state="unchecked", kind="none")
-    shortened = [(key, answer) for side, key, answer in counted if answer.shortened]
-    if shortened:
-        exact = [pair for pair in shortened if pair[1].counted_tokens is not None]
-        key, answer = (exact or shortened)[0]
-        return TokenFacts(
-            state="engine",
-            kind="shortened" if exact else "estimate",
-            rows=len({key for key, _ in exact or shortened}),
-            read=answer.prompt_tokens or 0,
-            sent=answer.counted_tokens or evidence.facts[key].tokens,
-        )
-    if evidence.counts == "unchecked" and (capped := _capped(evidence)):
-        return capped
-    extra = _extra_tokens(evidence)
-    plain = extra.get(PLAIN, [])
-    if evidence.has_bos and "text" in evidence.conditions:
-        one_more = len(plain) >= MIN_ROWS and set(plain) == {1}
-        if one_more:
-            return TokenFacts(state="engine", kind="bos", rows=len(plain), side=PLAIN)
-    medians = {side: float(np.median(counts)) for side, counts in extra.items() if any(counts)}
-    if medians:
-        return TokenFacts(state="same", kind="differ", rows=rows, medians=medians)
-    kind: TokenKind = "equal" if extra else "plausible"
-    return TokenFacts(state="same", kind=kind, rows=rows)
-
-
-def _extra_tokens(evidence: Evidence) -> dict[str, list[int]]:
-    """Return by side how many more tokens the server read than were sent.
-
-    For the side without --tokenizer: more than for the same row as token ids.
-    """
-    if evidence.counts == "unchecked":
-        return {}
-    extra: dict[str, list[int]] = {}
-    cold = evidence.sides.get(COLD, {})
-    for side, answers in evidence.sides.items():
-        for key, answer in answers.items():
-            if answer.prompt_tokens is None or not answer.counts:
-                continue
-            sent = answer.counted_tokens or answer.prompt_tokens
-            if side == PLAIN:
-                of_ids = cold[key].prompt_tokens if key in cold else None
-                if of_ids is None:
-                    continue
-                sent = of_ids
-            extra.setdefault(side, []).append(answer.prompt_tokens - sent)
-    return extra
-
-
-def _capped(evidence: Evidence) -> TokenFacts | None:
-    """Return the fact that the server read prompts of different sizes as the same size."""
-    cold = [pair for pair in _answered(evidence, COLD) if pair[1].prompt_tokens is not None]
-    if not cold:
-        return None
-    largest = max(answer.prompt_tokens or 0 for _, answer in cold)
-    at_cap = [key for key, answer in cold if answer.prompt_tokens == largest]
-    sizes = {evidence.facts[key].tokens for key in at_cap}
-    if len(sizes) < MIN_ROWS or len(at_cap) < len(cold) / 5:
-        return None
-    return TokenFacts(state="engine", kind="capped", rows=len(sizes), read=largest)
-
-
 # ---- observations --------------------------------------------------------------------------------
 
 PLACES = 10
@@ -629,7 +369,7 @@ PLACES = 10
 def _scores_by_length(evidence: Evidence) -> tuple[LengthScore, ...]:
     """Return the scores at the lengths with enough rows, the lowest first."""
     by_length: dict[str, list[float]] = {}
-    for key, answer in _answered(evidence, COLD):
+    for key, answer in evidence.answered(COLD):
         if answer.counts:
             by_length.setdefault(evidence.facts[key].length, []).append(answer.score)
     lengths = [
@@ -643,7 +383,7 @@ def _scores_by_length(evidence: Evidence) -> tuple[LengthScore, ...]:
 def _without_right_answers(evidence: Evidence) -> tuple[str, ...]:
     """Return the configurations whose cold answers all score 0."""
     best: dict[str, float] = {}
-    for (config, _), answer in _answered(evidence, COLD):
+    for (config, _), answer in evidence.answered(COLD):
         if answer.counts:
             best[config] = max(best.get(config, 0.0), answer.score)
     return tuple(config for config, score in best.items() if not score)
@@ -652,7 +392,7 @@ def _without_right_answers(evidence: Evidence) -> tuple[str, ...]:
 def _recall(evidence: Evidence) -> Iterable[Recall]:
     """Yield how often evidence is found by its place, for each length with enough rows."""
     by_length: dict[str, list[tuple[float, float]]] = {}
-    for key, answer in _answered(evidence, COLD):
+    for key, answer in evidence.answered(COLD):
         facts = evidence.facts[key]
         if facts.depth is not None and answer.counts:
             by_length.setdefault(facts.length, []).append((facts.depth, answer.score))

@@ -11,8 +11,8 @@ from typing import Any
 
 from ruler_common.text import number_of, sentences, table
 from ruler_eval.doctor.conditions import CONDITIONS, SIDE_PHRASES
-from ruler_eval.doctor.judge import Finding, TokenFacts, Verdict
 from ruler_eval.doctor.outcomes import EXIT_CODES, OUTCOMES
+from ruler_eval.doctor.verdict import Finding, TokenFacts, Verdict
 from ruler_eval.run.providers import Provider
 
 STATES = {

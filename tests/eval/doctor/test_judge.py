@@ -7,9 +7,10 @@ import pytest
 
 from ruler_eval.doctor.answers import Answer
 from ruler_eval.doctor.conditions import CONDITIONS
-from ruler_eval.doctor.judge import Evidence, judge
+from ruler_eval.doctor.judge import judge
 from ruler_eval.doctor.paired_test import ALPHA, exact_p, pair_p, smallest_loss
 from ruler_eval.doctor.sentences import headline, verdict_json, verdict_text
+from ruler_eval.doctor.verdict import Evidence
 from ruler_eval.run.providers import providers
 from tests.eval.doctor.simulated import EXPECTED, SimulatedEngine, examination, plan_of
 
