@@ -3,9 +3,9 @@
     verdict = examine(options, say=print)        # as JSON; doctor.json has it too
 
 Each side is an ordinary run folder (`ruler score DIR/cold`, `ruler compare DIR/cold DIR/cached`).
-A row is sent one by one on all sides but one, and under load in the middle of its wave; the rows
-of the first wave are sent again at the end. So a server that gets worse, or has good and bad
-periods, does not look like one of the conditions. If it is interrupted, the same command continues.
+A row is sent one by one on all sides but one, and under load in the middle of its wave; the first
+rows are sent again at the end. So a server that gets worse, or has good and bad periods, does not
+look like one of the conditions. If it is interrupted, the same command continues.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ MAX_FAILURES = 8
 """If this many first requests all fail, the examination stops."""
 FRESH_ROWS = 32
 """Further rows that are sent for a suspect condition."""
+LATE_ROWS = 32
+"""At least as many of the first rows are sent again at the end."""
 
 
 @dataclass
@@ -67,8 +69,7 @@ class Examination:
     def run(self, on_wave: Callable[[Verdict, int], None] = lambda verdict, rows: None) -> Verdict:
         """Send waves until there is a verdict; call `on_wave` with each verdict and its rows."""
         rows_when_decided = sent = 0
-        waves = self.plan.waves(self.load)
-        for wave in waves:
+        for wave in self.plan.waves(self.load):
             self._send_wave(wave)
             sent += len(wave)
             verdict = self.judge_rows(sent, complete=False)
@@ -77,10 +78,12 @@ class Examination:
                 rows_when_decided = rows_when_decided or sent
                 if may_stop(verdict, rows_when_decided):
                     break
-        self._send_late(verdict, waves[0])
+        late = late_rows(self.plan, self.load)
+        if "drift" in self.conditions and verdict.tokens.state != "engine":  # a fact decides
+            self._send(LATE, late[0][:sent])
         verdict = self.judge_rows(sent, complete=sent == len(self.plan.keys))
         if verdict.outcome == "unknown" and (suspects := follow_up(verdict)):
-            self._send_fresh(suspects, waves)
+            self._send_fresh(suspects, late)
             verdict = self.judge_rows(sent, complete=True)
         return verdict
 
@@ -101,11 +104,6 @@ class Examination:
                 max_loss=self.max_loss,
             )
         )
-
-    def _send_late(self, verdict: Verdict, first_wave: Sequence[Key]) -> None:
-        """Send the first rows again, to see if the engine got worse, unless a fact has decided."""
-        if "drift" in self.conditions and verdict.tokens.state != "engine":
-            self.sides[LATE].answer(first_wave)
 
     def _send_wave(
         self, wave: Sequence[Key], sides: Collection[str] = (CACHED, AGAIN, PLAIN, LOADED)
@@ -144,12 +142,12 @@ class Examination:
             self.cache_hits = (self.cache_hits or 0.0) + hits_after - hits_before
 
     def _send_fresh(
-        self, suspects: Mapping[str, Sequence[str]], waves: Sequence[Sequence[Key]]
+        self, suspects: Mapping[str, Sequence[str]], late: Sequence[Sequence[Key]]
     ) -> None:
         """Send further rows of the configurations in which suspect conditions lost most."""
         for name, configs in suspects.items():
             if name == "drift":
-                self.fresh[name] = list(waves[1]) if len(waves) > 1 else []
+                self.fresh[name] = list(late[1]) if len(late) > 1 else []
                 self._send(LATE, self.fresh[name])
                 continue
             share = -(-FRESH_ROWS // len(configs))
@@ -158,6 +156,11 @@ class Examination:
             ]
             self._send_wave(self.fresh[name], (CONDITIONS[name].b,))
         self.fresh = {name: keys for name, keys in self.fresh.items() if keys}
+
+
+def late_rows(plan: RowPlan, load: int) -> list[tuple[Key, ...]]:
+    """Return all rows in parts; those of the first part are sent again at the end."""
+    return plan.waves(max(load, LATE_ROWS))
 
 
 def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any]:
@@ -265,7 +268,7 @@ def plan_lines(
 ) -> list[str]:
     """Return rows, requests, tokens, price and the limits of the examination as sentences."""
     sides = {side for name in conditions for side in (CONDITIONS[name].a, CONDITIONS[name].b)}
-    late = plan.waves(options.load)[0] if plan.keys else ()
+    late = late_rows(plan, options.load)[0] if plan.keys else ()
     everywhere = len(sides - {LATE})
     prompt_tokens, output_tokens = plan.tokens(plan.keys)
     late_prompts, late_outputs = plan.tokens(late)

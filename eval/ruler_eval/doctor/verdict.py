@@ -189,7 +189,7 @@ class Verdict:
     def loss(self) -> float | None:
         """The loss, in points, from which a change of the mean would have been detected.
 
-        Without drift, which is compared on the rows of one wave only.
+        Without drift, which is compared on the first rows only.
         """
         losses = [f.smallest_loss for f in self.findings if f.name != DRIFT]
         known = [loss for loss in losses if loss is not None]

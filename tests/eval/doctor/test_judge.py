@@ -63,6 +63,16 @@ def test_a_server_that_gets_worse_is_not_blamed_on_a_condition(fault):
     assert named.count("drift") >= 9
 
 
+def test_a_server_that_gets_worse_is_found_with_two_requests_at_once():
+    """The waves are small then; as many rows as else are sent again at the end."""
+    named = []
+    for seed in range(5):
+        engine = SimulatedEngine(seed=seed, fault="break", loss=0.2)
+        finding = examination(engine, load=2).run().findings[0]
+        named.append((finding.name, finding.rows >= 32))
+    assert named.count(("drift", True)) >= 4
+
+
 def test_a_server_with_good_and_bad_periods_is_not_blamed_on_a_condition():
     named = []
     for seed in range(20):
