@@ -188,7 +188,7 @@ def main() -> None:
         return
     good = True
     head = f"{'B':7} {'noise':8} {'repeats differ':>14} {'beyond':>7}"
-    print(f"{head} {'different':>10} {'same':>6} {'noisy':>6} {'rows (median)':>14}")
+    print(f"{head} {'different':>10} {'same':>6} {'neither':>7} {'rows (median)':>14}")
     for stored, kind, difference, noise in cases():
         outcomes: Counter[str] = Counter()
         rows = []
@@ -203,7 +203,7 @@ def main() -> None:
         print(
             f"{'stored' if stored else 'server':7} {kind:8} {100 * noise:13.0f}% "
             f"{100 * difference:6.0f}% {100 * share:9.2f}% {outcomes['same']:6} "
-            f"{outcomes['noisy']:6} {np.median(rows):14.0f}",
+            f"{outcomes['noisy'] + outcomes['few']:7} {np.median(rows):14.0f}",
             flush=True,
         )
     sys.exit(not good)

@@ -80,14 +80,20 @@ def _conclusion(comparison: Comparison) -> str:
     if comparison.outcome == "noisy":
         return (
             f"The answers differ in {tally.differ} of {rows}, and {noise}: at most {bound:.0f} % "
-            f"differ (95 %), which is more than {100 * MAX_SHARE:.0f} %. Send one request at a "
-            "time (--load 2), or turn off what makes answers vary, and compare again."
+            f"differ (95 %), which is more than {100 * MAX_SHARE:.0f} %. Send fewer requests at "
+            "a time (--load), or turn off what makes answers vary, and compare again."
         )
-    if tally.left_out:
+    if tally.left_out > tally.only_b:
         return (
             f"{_left_out(tally)} cannot be compared: {_one_sided(tally)}. In the {tally.rows:,} "
             f"others {tally.differ} answers differ, which says nothing about those: at most "
             f"{bound:.0f} % of all differ (95 %); {noise}."
+        )
+    if tally.only_b > tally.noise:
+        return (
+            f"The answers differ in {tally.only_b} of {rows} where the server repeats its own, and "
+            f"{noise}, which may be chance (p = {comparison.p:.2g}): at most {bound:.0f} % differ "
+            "(95 %). Use more rows (--rows N)."
         )
     return f"{rows} are too few: at most {bound:.0f} % of answers differ (95 %). Use more rows."
 

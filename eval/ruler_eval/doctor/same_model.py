@@ -241,13 +241,14 @@ def judge_tally(tally: Tally, complete: bool) -> Comparison:
     if complete:
         p = min(p, exact_p(tally.odd_b, tally.odd_a) / LAST)
     bound = upper_bound(tally.differ + tally.left_out, tally.sent)
+    is_compared = upper_bound(tally.left_out, tally.sent) <= MAX_SHARE
     outcome: Outcome = "few"
     if p <= ALPHA or tally.shortened_a or tally.shortened_b:
         outcome = "different"
     elif bound <= MAX_SHARE:
         outcome = "same"
-    elif upper_bound(tally.left_out, tally.sent) <= MAX_SHARE:
-        outcome = "noisy"
+    elif tally.noise and tally.noise >= tally.only_b and is_compared:
+        outcome = "noisy"  # else more rows would tell
     return Comparison(outcome=outcome, tally=tally, p=p, bound=bound, complete=complete)
 
 

@@ -73,6 +73,19 @@ def test_equal_answers_have_an_upper_bound():
     assert upper_bound(0, 20) > 0.1  # too few rows to say anything
 
 
+def test_differences_that_the_server_itself_does_not_have_are_not_called_noise():
+    """Three of 30 rows may be chance, but more rows would tell; nothing of the server varies."""
+    sides = sides_of("x", "x", "x", rows=30)
+    for key in list(sides["b"])[:3]:
+        sides["b"][key] = Answer(score=1.0, text="y")
+    comparison = judge_tally(tally_rows(sides, list(sides["a"])), complete=True)
+    assert comparison.outcome == "few"
+    text = headline(comparison)
+    assert text.startswith("The answers differ in 3 of 30 rows where the server repeats its own")
+    assert "Use more rows (--rows N)." in text
+    assert "what makes answers vary" not in text
+
+
 def test_the_place_where_answers_part_is_shown():
     sides = sides_of("The number is 12345.", "The number is 12345.", "The number is 12999.")
     tally = tally_rows(sides, list(sides["a"]), stored=True)
