@@ -88,11 +88,13 @@ def test_each_of_several_models_breaks_at_its_length():
     ],
 )
 def test_an_effective_length_is_written_by_one_rule(name, ends, words, brief):
-    names = {"4k": 4096, "8k": 8192, "16k": 16384}
+    names = {"2k": 2048, "4k": 4096, "8k": 8192, "16k": 16384}
+    lengths = {length: {"tokens": tokens, "lacking": []} for length, tokens in names.items()}
+    lengths["2k"]["lacking"] = ["qa_2"]  # a length without all tasks does not count
     group = {
         "effective_length_name": name,
         "effective_length_interval": ends,
-        "lengths": {length: {"tokens": tokens} for length, tokens in names.items()},
+        "lengths": lengths,
     }
     found = effective_length(group)
     assert found == (name, words)
