@@ -33,6 +33,7 @@ from ruler_eval.score.paths import SEED, label_of, path_text, without_seed
 from ruler_eval.score.values import (
     Answer,
     read_answers,
+    read_finish_reason,
     read_prompt,
     read_references,
 )
@@ -194,6 +195,8 @@ class Source:
                 continue
             if name == "thinking" and _is_null(field):
                 continue
+            if name == "finish_reason" and isinstance(field, Mapping):
+                field = read_finish_reason({name: field})
             known[name] = field if type(field) is kind else _converted(name, field, kind)
         if config not in self._free_text:
             self._free_text[config] = not _WORDS_AND_NUMBERS.match(config)
