@@ -350,6 +350,18 @@ def test_the_tokenizer_is_the_releases_only_one_or_asked_for(frozen, built, tmp_
     assert read_configs(tokenizer="tekken") == ["vt_4k"]
 
 
+def test_the_tokenizer_asked_for_is_not_ignored_if_the_file_names_its_configuration(tmp_path):
+    line = {"index": 0, "prediction": "ABC", "outputs": ["ABC"]}
+    path = write_lines(tmp_path / "vt_4k.jsonl", line)
+    assert read(path, tokenizer="qwen2.5").rows[0].config == "vt_4k_qwen2.5"
+    with pytest.raises(RulerError, match=r"'vt_4k', whose tokenizer is tekken, but --tokenizer is"):
+        read(path, tokenizer="qwen2.5", config="vt_4k")
+    path = write_lines(tmp_path / "vt_4k_qwen2.5.jsonl", {**line, "config": "vt_4k_qwen2.5"})
+    assert read(path, tokenizer="qwen2.5").rows[0].config == "vt_4k_qwen2.5"
+    with pytest.raises(RulerError, match=r"whose tokenizer is qwen2\.5, but --tokenizer is tekken"):
+        read(path, tokenizer="tekken")
+
+
 def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
     run = write_run(right, configs=["vt_4k"])
     for command in (["score", run], ["errors", run], ["compare", run, run], ["analyze", run]):
