@@ -189,4 +189,4 @@ def _tag_pattern(language: Language) -> re.Pattern[str]:
     tags = {normalize(tag, language).strip() for tag in (*rules_for(language).tags, "answer")}
     longest_first = sorted(tags - {""}, key=len, reverse=True)
     either = "|".join(r"\s+".join(map(re.escape, tag.split())) for tag in longest_first)
-    return re.compile(rf"[<‹]\s*(?:(/)\s*)?(?:{either})\s*[>›]")
+    return re.compile(rf"(?:[<‹]|&lt;)\s*(?:(/)\s*)?(?:{either})\s*(?:[>›]|&gt;)")

@@ -73,6 +73,7 @@ def written(answer: str, language: str) -> list[str]:
         "{}\u2757\ufe0f",
         "{}<br/>",
         f"<{tag}>{{}}</{tag}>",
+        f"&lt;{tag}&gt;{{}}&lt;/{tag}&gt;",
         "<answer> **{}** </answer>",
         f"{tag}: {{}}",
         "> {}",
