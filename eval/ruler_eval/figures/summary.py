@@ -124,6 +124,8 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
     else:
         text = f"{first.label} leads: {points:.1f} points {interval} above {second.label}"
     over = "all tasks and lengths" if len(comparison["lengths"]) > 1 else "all tasks"
+    if any(comparison["unpaired"].values()):
+        over += ", on the rows that both have"
     sentences = [f"{text} in the mean over {over}."]
     for series in (first, second):
         sentences += _score_sentences(series)
