@@ -39,12 +39,13 @@ each end then misses in at most 2.5 % of repetitions, and in at most 1 % if few 
 Intervals of the loss of one model from one length to another (`paired_interval`). Two rows are
 added, one each way, and the normal interval of all rows is used: that of Bonett and Price (2012)
 for the difference of paired proportions. Without them, the interval by Student's t or by the
-bootstrap covers 40 to 90 % if few of 10 to 50 rows differ (measured); this one covers 93 to 100 %.
-With partial credit, and if a row is averaged over lengths, the added rows have the size of the rows
-that differ. If all rows of a task have the same difference, the interval covers the shares of
-maximally different rows that are not ruled out by that many equal rows. It is not for the question
-whether one model leads: rare whole losses beside frequent small gains may be missing in a sample,
-and equal models then lead in up to 24 % of repetitions.
+bootstrap covers 40 to 90 % if few of 10 to 50 rows differ (measured); this one covers 93 to 100 %
+of losses of rows that are right or wrong. With partial credit, and if a row is averaged over
+lengths, the added rows have the size of the rows that differ. If all rows of a task have the same
+difference, the interval covers the shares of maximally different rows that are not ruled out by
+that many equal rows. It is not for the question whether one model leads: rare whole losses beside
+frequent small gains may be missing in a sample. The interval then covers as little as 73 %, and
+equal models would lead in up to 24 % of repetitions.
 
 p values. Under the hypothesis of equal models, each row's difference could as well have the
 opposite sign: p is the share of all assignments of signs whose sum is at least as far from 0 as the
