@@ -41,6 +41,8 @@ class FileConfigs:
         """Whether a file is refused whose name contradicts its records; those of a run have any."""
         self.records_name_config = False
         """Whether the records name their configuration, so that the file may have any name."""
+        self.unusual_lengths: set[int] = set()
+        """The lengths in tokens that have no name such as 4k."""
         self._configs: dict[tuple[Any, ...], str] = {}
 
     def find(
@@ -132,8 +134,9 @@ class FileConfigs:
             self._check_length_of(str(config))
             self._check_tokenizer_of(str(config))
             return str(config)
-        if length is not None and not re.fullmatch(r"\d+[kmKM]", str(length)):
-            length = row_number(length)
+        if length is not None:
+            is_name = re.fullmatch(r"\d+[kmKM]", str(length))
+            length = str(length).lower() if is_name else row_number(length)
         if task is not None:
             task = task_named(str(task), self.names)
         if wanted is not None:
@@ -190,6 +193,8 @@ class FileConfigs:
             )
         if isinstance(length, int):
             length = name_of_tokens(length, dataset)
+            if length.isdigit():
+                self.unusual_lengths.add(int(length))
         parts = [task, length]
         if dataset == "oneruler" and languages:
             parts.append(languages)
