@@ -18,11 +18,18 @@ from .language_rules import LANGUAGES, LanguageRules
 Language = str | LanguageRules
 """The ISO 639-1 code of one of the 26 languages, or the rules of another one (`read_rules`)."""
 
-_FORMAT = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_FORMAT = re.compile(  # zero-width characters, with the variation selectors of emoji
+    "[\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0100-\U000e01ef]"
+)
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _ARABIC_TO_PERSIAN = (("ك", "ک"), ("ي", "ی"), ("ى", "ی"))
 _APOSTROPHES = str.maketrans("‘’ʼ", "'''")
-_NUMBER_SIGNS = str.maketrans("№º", "#°")  # NFKC makes the word "no" of № and nº
+_SIGNS = {
+    **{ord("№"): "#", ord("º"): "°"},  # NFKC makes the word "no" of № and nº
+    **{ord("①") + n: f" {n + 1}) " for n in range(20)},  # and the number 112 of ①12
+    0x20E3: ") ",  # the keycap around a digit
+}
 _GROUPED = re.compile(  # 1,234,567 and, as in India, 12,34,567
     r"(?<!\d)(?<!\d[.,٬])\d{1,3}([ ,.'٬])\d{3}(?:\1\d{3})+(?!\d)"
     r"|(?<!\d)(?<!\d[.,])\d{1,2}(?:,\d\d)+,\d{3}(?!,?\d)"
@@ -91,7 +98,7 @@ def normalize(text: str, language: Language | None = None) -> str:
     folds = () if language is None else rules_for(language).fold
     if text.isascii() and not folds:
         return text.casefold()
-    text = _FORMAT.sub("", text).translate(_NUMBER_SIGNS)
+    text = _FORMAT.sub("", text).translate(_SIGNS)
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     if folds:
         text = text.translate(dict(folds))
@@ -182,4 +189,4 @@ def _tag_pattern(language: Language) -> re.Pattern[str]:
     tags = {normalize(tag, language).strip() for tag in (*rules_for(language).tags, "answer")}
     longest_first = sorted(tags - {""}, key=len, reverse=True)
     either = "|".join(r"\s+".join(map(re.escape, tag.split())) for tag in longest_first)
-    return re.compile(rf"[<‹]\s*(?:(/)\s*)?(?:{either})\s*[>›]")
+    return re.compile(rf"(?:[<‹]|&lt;)\s*(?:(/)\s*)?(?:{either})\s*(?:[>›]|&gt;)")

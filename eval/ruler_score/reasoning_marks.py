@@ -70,7 +70,7 @@ _BRACKETS = (
     rf"|think)\]|[\[{{【](?P<bracket>/?{_PART}(?:{_STEMS}){_PART})[\]}}】]"
 )
 _CHANNEL = (
-    r"(?P<channel><(?:\|channel|unused\d+)>\s?(?:thought|thinking|reasoning|analysis)"
+    r"(?P<channel><(?:\|channel|unused\d+|ctrl\d+)>\s?(?:thought|thinking|reasoning|analysis)"
     rf"|<\|channel\|>\s?(?:{_STEMS}|commentary)[^<\n]{{0,200}}"
     r"(?:<\|constrain\|>[^<]{0,200})?(?:<\|message\|>|\Z)"
     r"|(?:<\|start\|>assistant\s)?to=self<\|message\|>"
@@ -84,7 +84,7 @@ _BETWEEN = (
 _FINAL = (
     r"(?P<final><\|channel\|>\s?(?:final|answer|response)[^<\n]{0,200}<\|message\|>"
     r"|<\|begin\|>\s?assistant<\|content\|>"  # Solar Open's
-    r"|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])"
+    r"|<channel\|>|<(?:unused|ctrl)95>|\[BEGIN FINAL RESPONSE\])"
 )
 # the next part of a message ends open reasoning, and is a mark only then
 _NEXT = (
@@ -128,7 +128,7 @@ _VOID_ELEMENTS = {"area", "base", "br", "col", "embed", "hr", "img", "input", "l
 CHANNEL_TOKENS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
 """The tokens of gpt-oss's channels, which are marks together with a channel's name."""
 NAMED_TOKENS = (
-    *("<|channel>", "<unused94>"),  # Gemma 4's, MedGemma's
+    *("<|channel>", "<unused94>", "<ctrl94>"),  # Gemma 4's, MedGemma's, Gemini's
     *("<|open|>", "<|close|>", "<|sep|>"),  # Kimi K3's
     "<|content_text|>",  # Inkling's
 )
@@ -153,8 +153,11 @@ def token_mark(token: str) -> Literal["opens", "closes"] | None:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name in lower case: begin and thinking of `BeginThinking`."""
-    separate = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    """Return the words of a name in lower case: begin and thinking of `BeginThinking`.
+
+    A capital letter at the end does not begin a word: `CoT` is one.
+    """
+    separate = re.sub(r"(?<=[a-z])(?=[A-Z]\w)", "_", name)
     return [word.lower() for word in re.findall(r"[^\W\d_▁]+", separate)]
 
 

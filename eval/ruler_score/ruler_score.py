@@ -218,6 +218,8 @@ def check_rows(predictions: Any, references: Any) -> None:
             raise ValueError(f"references[{row}] must be a list of strings: [['a'], ['b', 'c']].")
         if not len(outputs) or not all(isinstance(reference, str) for reference in outputs):
             raise ValueError(f"references[{row}] must have at least one string, and only strings.")
+        if not all(reference.strip() for reference in outputs):
+            raise ValueError(f"references[{row}] has an empty string, which every answer contains.")
 
 
 if "evaluate" in sys.modules:  # importing it takes seconds, which only its users need
@@ -251,7 +253,9 @@ if "evaluate" in sys.modules:  # importing it takes seconds, which only its user
         ) -> None:
             """Add rows. Raises ValueError for columns of different lengths."""
             check_rows(predictions, references)
-            super().add_batch(predictions=predictions, references=references, **kwargs)
+            # lists, because evaluate looks for row 0, which a filtered pandas column may lack
+            columns = {"predictions": list(predictions), "references": list(references)}
+            super().add_batch(**columns, **kwargs)
 
         def _compute(self, *, predictions: Any, references: Any, **kwargs: Any) -> dict[str, Any]:
             return compute(predictions, references, **kwargs)

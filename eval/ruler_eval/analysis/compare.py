@@ -160,6 +160,7 @@ class Comparison(TypedDict):
     a: ComparedModel
     b: ComparedModel
     settings: dict[str, list[str]]  # the settings of run.json that differ, as [A's, B's]
+    unpaired: dict[Side, int]  # the rows of each that the other does not have
     configurations: dict[str, CellDifference]
     lengths: dict[str, Difference]
     all: Difference
@@ -199,12 +200,17 @@ def compare(a: Results, b: Results) -> Comparison:
     refuse_stopped(b)
     pairs = paired_cells(a, b)
     names = [*pairs.rows]
+    paired = sum(len(rows.index) for rows in pairs.rows.values())
     lengths, counted = averaged(a, names)
     comparison: Comparison = {
         "format": 1,
         "a": model_of(a, names),
         "b": model_of(b, names),
         "settings": different_settings(a, b),
+        "unpaired": {
+            "a": len(a["rows"]["index"]) - paired,
+            "b": len(b["rows"]["index"]) - paired,
+        },
         "configurations": _cell_differences(pairs),
         "lengths": _length_differences(lengths, pairs),
         "all": mean_difference(counted, pairs),

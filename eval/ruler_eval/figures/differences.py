@@ -396,6 +396,8 @@ def comparison_verdict(result: Comparison) -> list[str]:
     if "decision" in result:
         lines += decision_sentences(result["decision"])
         lines += _worst_configuration(result)
+    if unpaired := unpaired_rows(result):
+        lines.append(f"Not compared: {unpaired}.")
     if unanswered := unanswered_rows(result):
         lines.append(unanswered)
     if mean["configurations"] > 1:
@@ -437,6 +439,16 @@ def _worst_configuration(result: Comparison) -> list[str]:
         f"{bounds(cells[name]['task_interval'])} (intervals that hold for all {len(cells)} "
         "configurations together, 95 %)."
     ]
+
+
+def unpaired_rows(result: Comparison) -> str:
+    """Return how many rows of each model the other does not have, or ""."""
+    texts = []
+    if count := result["unpaired"]["a"]:
+        texts.append(f"{number_of(count, 'row')} of A that B does not have")
+    if count := result["unpaired"]["b"]:
+        texts.append(f"{number_of(count, 'row')} of B that A does not have")
+    return " and ".join(texts)
 
 
 def unanswered_rows(result: Comparison) -> str:

@@ -52,9 +52,9 @@ def relative_length(group: GroupSummary) -> str:
 
 
 def _in_words(group: GroupSummary, tokens: int | None) -> str:
-    """Return a length by the name of its column; None is below the shortest one."""
+    """Return a length by the name of its column; None is below the shortest that has all tasks."""
     for length, mean in group["lengths"].items():
-        if tokens is None and mean["tokens"]:
+        if tokens is None and mean["tokens"] and not mean["lacking"]:
             return f"below {length.upper()}"
         if tokens is not None and mean["tokens"] == tokens:
             return length.upper()

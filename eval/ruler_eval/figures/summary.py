@@ -124,6 +124,8 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
     else:
         text = f"{first.label} leads: {points:.1f} points {interval} above {second.label}"
     over = "all tasks and lengths" if len(comparison["lengths"]) > 1 else "all tasks"
+    if any(comparison["unpaired"].values()):
+        over += ", on the rows that both have"
     sentences = [f"{text} in the mean over {over}."]
     for series in (first, second):
         sentences += _score_sentences(series)
@@ -154,20 +156,25 @@ def _largest_loss(comparison: Comparison, sign: int) -> tuple[str, float] | None
 
     A difference without a p value is checked by an interval that is wider for the number of tests.
     """
-    from scipy.special import ndtri
-
     cells = comparison["configurations"]
-    wider = float(ndtri(1 - _SIGNIFICANT / 2 / len(cells)) / ndtri(1 - _SIGNIFICANT / 2))
     worst = None
     for name, cell in cells.items():
         low, high = cell["interval"]
-        is_significant = abs(cell["difference"]) > wider * (high - low) / 2
+        is_significant = abs(cell["difference"]) > _widened((high - low) / 2, len(cells))
         if cell["p_holm"] is not None:
             is_significant = cell["p_holm"] < _SIGNIFICANT
         loss = sign * cell["difference"]
         if cell["better"] and is_significant and loss > (worst[1] if worst else 0):
             worst = name, loss
     return worst
+
+
+def _widened(half_width: float, tests: int) -> float:
+    """Return half the width of a 95 % interval, adjusted for a number of tests (Bonferroni)."""
+    from scipy.special import ndtri
+
+    wider = ndtri(1 - _SIGNIFICANT / 2 / tests) / ndtri(1 - _SIGNIFICANT / 2)
+    return half_width * float(wider)
 
 
 def _lowest_score(series: Series) -> list[str]:
@@ -193,11 +200,14 @@ def _breaking_sentences(series: Series, kinds: Mapping[str, Counter[str]]) -> li
     place = breaking_length(losses)
     if place is None:
         last = losses[-1]
-        return [
+        text = (
             f"{series.label} does not fall clearly between {last['shorter'].upper()} and "
             f"{last['longer'].upper()}: {last['difference']:+.1f} points "
-            f"{bounds(last['interval'])}."
-        ]
+            f"{bounds(last['interval'])}"
+        )
+        if last["interval"] is not None and last["interval"][1] < 0:
+            text += f", which is not clear after an adjustment for {len(losses)} lengths"
+        return [f"{text}."]
     text = (
         f"{series.label} falls {loss_text(place)} between {place['shorter'].upper()} and "
         f"{place['longer'].upper()}"
@@ -218,11 +228,15 @@ def _breaking_sentences(series: Series, kinds: Mapping[str, Counter[str]]) -> li
 def breaking_length(losses: Sequence[LengthLoss]) -> LengthLoss | None:
     """Return the loss at the first length that has half of the largest loss; None without losses.
 
-    Only losses whose interval excludes zero count.
+    Only losses count whose interval excludes zero after an adjustment for the number of lengths:
+    without it, a model that is equally good at six lengths was said to fall in 10 % of simulations.
     """
     clear = []
     for loss in losses:
-        if loss["interval"] is not None and loss["interval"][1] < 0:
+        difference, interval = loss["difference"], loss["interval"]
+        if interval is None:
+            continue
+        if difference + _widened(interval[1] - difference, len(losses)) < 0:
             clear.append(loss)
     if not clear:
         return None

@@ -6,7 +6,9 @@
 The estimate is the mean over all rows of the release, from the first rows of the frozen order. It
 is stratified by task and length; its interval is 1.96 standard errors, with the finite-population
 factor 1 − n/N. Every task and length gets one extra squared deviation of 1/4 (half a point of a 0/1
-score), because the observed spread of a few rows that are all right is 0. The deviations of rows
+score), because the observed spread of a few rows that are all right is 0, and all together at least
+two: with less, the estimate of one task of which few rows are wrong covered the mean in as little
+as 76 % of simulated runs, because it stops when none of them has been seen. The deviations of rows
 with the same index at several lengths are added up before they are squared.
 
 The run stops when the interval is narrow enough, after at least 20 rows of each task at one length,
@@ -40,6 +42,8 @@ LOOK_EVERY, LOOK_EVERY_OVER_LENGTHS = 10, 2
 _Z = 1.96
 _EXTRA_DEVIATION = 0.25
 """The extra squared deviation of each task and length."""
+_MIN_EXTRA_DEVIATIONS = 2.0
+"""That of all tasks and lengths together, at least."""
 
 
 class MeanEstimate(TypedDict):
@@ -63,7 +67,8 @@ def mean_estimate(plan: LookPlan, scores: Scores, rows: int) -> MeanEstimate:
         for index, value in zip(order[:rows], values - values.mean(), strict=True):
             by_index[index] = by_index.get(index, 0.0) + float(value)
     squares = sum(value**2 for by_index in deviations.values() for value in by_index.values())
-    squares = squares * rows / max(rows - 1, 1) + _EXTRA_DEVIATION * len(means)
+    extra = max(_EXTRA_DEVIATION * len(means), _MIN_EXTRA_DEVIATIONS)
+    squares = squares * rows / max(rows - 1, 1) + extra
     error = math.sqrt(squares * (1 - rows / plan.rows)) / rows / len(means)
     score, half = 100 * float(np.mean(means)), 100 * _Z * error
     return MeanEstimate(

@@ -41,6 +41,8 @@ class FileConfigs:
         """Whether a file is refused whose name contradicts its records; those of a run have any."""
         self.records_name_config = False
         """Whether the records name their configuration, so that the file may have any name."""
+        self.unusual_lengths: set[int] = set()
+        """The lengths in tokens that have no name such as 4k."""
         self._configs: dict[tuple[Any, ...], str] = {}
 
     def find(
@@ -96,6 +98,9 @@ class FileConfigs:
                 if text != task:
                     self._check_name_of_file(task, length)
                 self._check_name_of_file(None, self.options.length)
+                parsed = self.names.parse(config)
+                if self.options.tokenizer is not None and parsed.tokenizer == DEFAULT_TOKENIZER:
+                    return self.find(None, parsed.task, parsed.length, parsed.languages)
                 return self.find(config)
         if task is not None and task_named(task, self.names) in self.names.tasks:
             return self.find(task=task, length=length)
@@ -127,9 +132,11 @@ class FileConfigs:
             if wanted is not None and str(config) not in (wanted, self.names.parse(wanted).name):
                 raise self._contradiction(f"'{config}'", "--config", wanted)
             self._check_length_of(str(config))
+            self._check_tokenizer_of(str(config))
             return str(config)
-        if length is not None and not re.fullmatch(r"\d+[kmKM]", str(length)):
-            length = row_number(length)
+        if length is not None:
+            is_name = re.fullmatch(r"\d+[kmKM]", str(length))
+            length = str(length).lower() if is_name else row_number(length)
         if task is not None:
             task = task_named(str(task), self.names)
         if wanted is not None:
@@ -138,6 +145,7 @@ class FileConfigs:
                 raise self._contradiction(f"'{task}'", "--config", wanted)
             if self._is_other_length(length, parsed.length):
                 raise self._contradiction(f"{length} tokens", "--config", wanted)
+            self._check_tokenizer_of(parsed.name)
             return parsed.name
         if task is None:
             raise RulerError(
@@ -156,6 +164,19 @@ class FileConfigs:
         if asked is not None and self._is_other_length(length, asked):
             raise self._contradiction(f"'{config}'", "--length", asked)
 
+    def _check_tokenizer_of(self, config: str) -> None:
+        """Raise RulerError if --tokenizer is not that of a configuration with a whole name."""
+        asked = self.options.tokenizer
+        tokenizer = None
+        with suppress(RulerError):  # an unknown name, which is refused later
+            tokenizer = self.names.parse(config).tokenizer
+        if asked is not None and tokenizer not in (asked, None):
+            raise RulerError(
+                f"'{self.file}' has answers for '{config}', whose tokenizer is {tokenizer}, but "
+                f"--tokenizer is {asked}: leave --tokenizer out, or name the configuration as "
+                "the release does, with --config."
+            )
+
     def _name_config(self, task: str, length: str | int | None, languages: str | None) -> str:
         """Return the configuration of a task, at the length that the file gives or --length."""
         dataset = self.names.dataset
@@ -172,6 +193,8 @@ class FileConfigs:
             )
         if isinstance(length, int):
             length = name_of_tokens(length, dataset)
+            if length.isdigit():
+                self.unusual_lengths.add(int(length))
         parts = [task, length]
         if dataset == "oneruler" and languages:
             parts.append(languages)

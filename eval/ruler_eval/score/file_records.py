@@ -136,7 +136,10 @@ def _text_lines(file: Path, stream: BinaryIO, notes: list[str]) -> Iterator[tupl
             raise RulerError(f"'{file}' is not text: save it as UTF-8.") from error
         yield from enumerate(io.StringIO(text, newline="\n"), 1)
         return
-    first_lines = io.BytesIO(head + stream.readline())
+    first_line = head + stream.readline()
+    if first_line[257:262] == b"ustar":
+        raise RulerError(f"'{file}' is a tar archive: unpack it.")
+    first_lines = io.BytesIO(first_line)
     has_noted_bytes = False
     for number, data in enumerate(itertools.chain(first_lines, stream), 1):
         encoding = "utf-8-sig" if number == 1 else "utf-8"

@@ -101,7 +101,14 @@ def add_references(
                 "name the references of its rows."
             )
         if name in lines_of_config:
-            _pair(name, rows, lines_of_config[name], folder)
+            lines = lines_of_config[name]
+            _pair(name, rows, lines, folder)
+            answered = len({row.index for row in rows})
+            if answered < len(lines):
+                notes.append(
+                    f"{name}: {answered} of the {len(lines)} rows in '{folder}' have predictions, "
+                    "the others do not count"
+                )
         else:
             notes.append(f"{name}: no references in '{folder}', left out")
     rows = [row for row in predictions if row.config in lines_of_config]

@@ -231,7 +231,7 @@ def score_rows(
             answers = samples.get(int(row["index"]), ())
             scores = []
             for answer in answers:
-                _check_same_row(row, answer)
+                _check_same_row(row, answer, release)
                 scores.append(row_score(row, answer, task, language, rules))
             rows.append(scores or [row_score(row, None, task, language, rules)])
         yield ConfigScores(
@@ -310,12 +310,17 @@ def _rows(
             yield row
 
 
-def _check_same_row(row: PartialRow, answer: Prediction) -> None:
-    """Raise RulerError for an answer that belongs to another row."""
+def _check_same_row(row: PartialRow, answer: Prediction, release: Release | None) -> None:
+    """Raise RulerError for an answer that belongs to another row than the release's or samples'."""
     same_outputs = answer.outputs is None or answer.outputs == tuple(row["outputs"])
     same_question = not answer.question or row.get("question") in (None, answer.question)
     if not same_outputs or not same_question:
         what = "question differs" if same_outputs else "references differ"
+        if release is None:
+            raise RulerError(
+                f"'{answer.where}' is not a sample of row {row['index']} (its {what} from those of "
+                "the samples before it): give each row an index of its own."
+            )
         raise RulerError(
             f"'{answer.where}' answers a row {row['index']} that is not the release's (its "
             f"{what}): leave --dataset out to score it by its own references."

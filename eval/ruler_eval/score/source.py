@@ -33,6 +33,7 @@ from ruler_eval.score.paths import SEED, label_of, path_text, without_seed
 from ruler_eval.score.values import (
     Answer,
     read_answers,
+    read_finish_reason,
     read_prompt,
     read_references,
 )
@@ -45,6 +46,7 @@ _ROUNDED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
 """A number as a spreadsheet prints it."""
 _MIN_CHARACTERS = 0.5  # of a token
 _LONG = 4  # times the characters that a prompt has at least
+_MANY_LENGTHS = 4  # without a name such as 4k, in one file
 _LONG_ANSWER = 1000  # characters; RULER's answers have at most 128 tokens
 _PRINTED_NULLS = ("", "none", "null", "nan", "<na>", "na", "n/a", "false", "0", "no")
 """How programs print that there is no error and no reasoning, in small letters."""
@@ -194,6 +196,8 @@ class Source:
                 continue
             if name == "thinking" and _is_null(field):
                 continue
+            if name == "finish_reason" and isinstance(field, Mapping):
+                field = read_finish_reason({name: field})
             known[name] = field if type(field) is kind else _converted(name, field, kind)
         if config not in self._free_text:
             self._free_text[config] = not _WORDS_AND_NUMBERS.match(config)
@@ -265,6 +269,13 @@ class Source:
                 f"{self.file}: {number_of(count, 'answer')} to a row that asks the same as another "
                 "row, and may be the other's"
             )
+        lengths = self.configs.unusual_lengths
+        if len(lengths) >= _MANY_LENGTHS:
+            notes.append(
+                f"{self.file} has rows of {len(lengths)} lengths from {min(lengths)} to "
+                f"{max(lengths)} tokens, each scored by itself: if these are the rows' own numbers "
+                "of tokens, leave the length out of --columns and give --length"
+            )
         if self._nulls:
             predictions = number_of(len(self._nulls), "null prediction")
             notes.append(
@@ -282,6 +293,11 @@ class Source:
                 f"{self.file}: {number_of(len(self._empty), 'empty prediction')} (the first at "
                 f"{self._empty[0]})"
             )
+        return [*notes, *self._notes_on_prompts()]
+
+    def _notes_on_prompts(self) -> list[str]:
+        """Return the notes on answers that hold their prompt, or may; see notes_after_reading."""
+        notes = []
         if self._cut:
             predictions = number_of(len(self._cut), "prediction")
             notes.append(

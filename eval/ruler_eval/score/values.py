@@ -226,6 +226,17 @@ _INNER_KEYS = (
     "delta",
 )
 """Where an object has another one with the text."""
+_REASON_KEYS = (
+    "finish_reason",
+    "finishReason",
+    "stop_reason",
+    "stopReason",
+    "done_reason",
+    "stop_type",
+)
+"""Where an object says why its answer ended."""
+_REASON_OBJECTS = ("incomplete_details", "meta_info", "details")
+"""Where it has another object that says so."""
 _TEXT_PARTS = ("text", "output_text", None)
 """The `type` of parts of a message that are its text."""
 _ANSWER_ROLES = ("assistant", "model", "BOT", "bot", "gpt", "ai")
@@ -250,7 +261,8 @@ def read_answers(value: Any) -> list[Answer]:
     if isinstance(value, list | tuple):
         if all(isinstance(item, Mapping) and "delta" in item for item in value):  # of one stream
             pieces = [read_answers(item["delta"] or [])[0].text or "" for item in value]
-            return [Answer("".join(pieces))]
+            ends = [reason for reason in map(read_finish_reason, value) if reason]
+            return [Answer("".join(pieces), ends[-1] if ends else None)]
         if not isinstance(value[0], Mapping):
             return [answer for item in value for answer in read_answers(item)]
         return _answers_of_objects(value)
@@ -260,8 +272,7 @@ def read_answers(value: Any) -> list[Answer]:
 def _answers_of_object(value: Mapping[str, Any]) -> list[Answer]:
     if value.get("thought") is True:  # a part of Gemini's reasoning
         return [Answer("")]
-    reason = value.get("finish_reason") or value.get("stop_reason") or value.get("finishReason")
-    reason = reason if isinstance(reason, str) else None
+    reason = read_finish_reason(value)
     for key in (*_TEXT_KEYS, *_INNER_KEYS):
         inner = value.get(key)
         if inner is None or inner == []:
@@ -273,6 +284,26 @@ def _answers_of_object(value: Mapping[str, Any]) -> list[Answer]:
     if value.keys() & {*_TEXT_KEYS, *_INNER_KEYS}:
         return [Answer(None, reason)]
     raise TypeError(_no_text(value))
+
+
+def read_finish_reason(value: Mapping[str, Any]) -> str | None:
+    """Return why the answer in an object ended; None if the object does not say it.
+
+    It is a text, or an object with a type or a reason: `{"type": "length", "length": 128}`.
+    """
+    if value.get("stopped_limit") is True:  # llama.cpp's, before it wrote stop_type
+        return "length"
+    for key in _REASON_KEYS:
+        reason = value.get(key)
+        if isinstance(reason, Mapping):
+            reason = reason.get("type", reason.get("reason"))
+        if isinstance(reason, str) and reason:
+            return reason
+    for key in _REASON_OBJECTS:
+        inner = value.get(key)
+        if isinstance(inner, Mapping):
+            return read_finish_reason({"finish_reason": inner, **inner})
+    return None
 
 
 def _answers_of_objects(value: Sequence[Any]) -> list[Answer]:

@@ -42,6 +42,22 @@ def test_the_exit_code_is_the_verdict(tmp_path, lost, margin, code, words):
     assert decision["verdict"] == {0: "smaller", 1: "larger", 3: "unknown"}[code]
 
 
+def test_rows_that_only_one_model_has_are_counted_next_to_the_verdict(tmp_path):
+    """A candidate that lacks a length must not pass the gate without a word."""
+    paths = []
+    for name, cells in (("base", {"vt_8k": [0.0] * 500}), ("quantised", {"cwe_4k": [1.0] * 20})):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(whole_results(results(name, vt_4k=[1.0] * 500, **cells))))
+        paths.append(path)
+    done = ruler("compare", *paths, "--max-drop", "2", "--short")
+    assert done.code == 0
+    note = "Not compared: 500 rows of A that B does not have and 20 rows of B that A does not have."
+    assert note in " ".join(done.stdout.split())
+    assert "on the rows that both have" in " ".join(ruler("score", *paths).stdout.split())
+    done = ruler("compare", *pair(tmp_path, 0), "--max-drop", "2", "--short")
+    assert "Not compared" not in done.stdout
+
+
 @pytest.mark.parametrize("lost", [0, 6, 40])
 def test_a_verdict_on_a_part_of_the_rows_forbids_a_second_look(tmp_path, lost):
     paths = pair(tmp_path, lost)

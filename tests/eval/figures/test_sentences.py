@@ -13,7 +13,7 @@ from ruler_eval.figures.differences import pair_runs
 from ruler_eval.figures.effective import effective_length
 from ruler_eval.figures.runs import count_troubles
 from ruler_eval.figures.series import open_runs, runs_of
-from ruler_eval.figures.summary import summary
+from ruler_eval.figures.summary import breaking_length, summary
 from ruler_eval.figures.task_scores import tasks
 from ruler_eval.report.page.answers import open_runs as open_answered
 from ruler_eval.report.page.rows import error_note
@@ -61,6 +61,16 @@ def test_a_model_that_does_not_fall_is_not_said_to_break():
     assert "does not fall clearly" in " ".join(in_short(rising))
 
 
+def test_a_loss_at_one_of_many_lengths_is_clear_only_after_an_adjustment_for_their_number():
+    """Of equally good lengths, the interval of one in 40 is below zero by chance."""
+    flat = {"difference": 0.1, "interval": [-1.9, 2.1]}
+    by_chance = {"difference": -2.1, "interval": [-4.1, -0.1]}
+    assert breaking_length([by_chance]) is by_chance
+    assert breaking_length([flat, by_chance, flat, flat, flat]) is None
+    clear = {"difference": -2.8, "interval": [-4.8, -0.8]}
+    assert breaking_length([flat, clear, flat, flat, flat]) is clear
+
+
 def test_a_gradual_fall_breaks_where_half_of_it_is_lost():
     gradual = falling(vt=(0, 10, 20, 30, 40, 50))
     (sentence,) = [text for text in in_short(gradual) if " falls " in text]
@@ -88,11 +98,13 @@ def test_each_of_several_models_breaks_at_its_length():
     ],
 )
 def test_an_effective_length_is_written_by_one_rule(name, ends, words, brief):
-    names = {"4k": 4096, "8k": 8192, "16k": 16384}
+    names = {"2k": 2048, "4k": 4096, "8k": 8192, "16k": 16384}
+    lengths = {length: {"tokens": tokens, "lacking": []} for length, tokens in names.items()}
+    lengths["2k"]["lacking"] = ["qa_2"]  # a length without all tasks does not count
     group = {
         "effective_length_name": name,
         "effective_length_interval": ends,
-        "lengths": {length: {"tokens": tokens} for length, tokens in names.items()},
+        "lengths": lengths,
     }
     found = effective_length(group)
     assert found == (name, words)

@@ -11,7 +11,7 @@ import ruler_release
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
 from ruler_eval.gate.plan import LookPlan
-from ruler_eval.gate.until import MeanEstimate, mean_estimate
+from ruler_eval.gate.until import MeanEstimate, looks, mean_estimate
 from ruler_eval.run.options import RunOptions
 from ruler_eval.score.results import Scores, load
 from ruler_release.api import run_model
@@ -52,7 +52,7 @@ def test_the_interval_is_that_of_a_stratified_sample():
         names[0]: dict.fromkeys(of.order[place][: right[names[0]]], 1.0)
         for place, names in of.configs.items()
     }
-    variances = [40 / 39 * p * (1 - p) + 0.25 / 40 for p in (0.75, 0.5)]
+    variances = [40 / 39 * p * (1 - p) + 1 / 40 for p in (0.75, 0.5)]
     error = (sum(v / 40 for v in variances) / 4 * (1 - rows / ROWS)) ** 0.5
     estimate = mean_estimate(of, row_scores, rows)
     assert estimate["score"] == pytest.approx(62.5)
@@ -108,3 +108,19 @@ def test_what_makes_no_sense_is_refused(release, tmp_path, flags, words):
     arguments = ("--dataset", release, "--configs", "all_4k", "--backend", "oracle")
     assert words in ruler_error("run", *arguments, "--out", tmp_path / "run", *flags)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_mean_of_one_task_of_which_few_rows_are_wrong_is_covered():
+    """It stops by the spread it has seen, so it must not stop because no wrong row was seen."""
+    covered = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        of = LookPlan({("vt", "4k"): [*rng.permutation(500)]}, {("vt", "4k"): ["vt_4k"]})
+        values = (rng.random(500) < 0.97).astype(float)
+        for rows in looks(of):
+            estimate = mean_estimate(of, {"vt_4k": dict(enumerate(values))}, rows)
+            if estimate["half_width"] <= 2:
+                break
+        low, high = estimate["interval"]
+        covered += low - 1e-9 <= 100 * values.mean() <= high + 1e-9
+    assert covered >= 90

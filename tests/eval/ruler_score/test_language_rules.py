@@ -69,8 +69,11 @@ def written(answer: str, language: str) -> list[str]:
         "{}<|eot_id|>",
         "{}</s>",
         "{}[/INST]",
+        "\u2714\ufe0f {}",
+        "{}\u2757\ufe0f",
         "{}<br/>",
         f"<{tag}>{{}}</{tag}>",
+        f"&lt;{tag}&gt;{{}}&lt;/{tag}&gt;",
         "<answer> **{}** </answer>",
         f"{tag}: {{}}",
         "> {}",
@@ -137,10 +140,33 @@ def test_every_form_counts_as_none_in_an_answer_without_digits(language):
 @EVERY
 def test_a_numbered_none_is_none(language):
     none = LANGUAGES[language].none[0]
-    for text in (f"1. {none}", f"1. {none}\n2. {none}", f"1) {none}\n2) {none}", f"１．{none}"):
+    numbered = (f"1. {none}", f"1. {none}\n2. {none}", f"1) {none}\n2) {none}", f"１．{none}")
+    for text in (*numbered, f"① {none}\n②{none}", f"1\ufe0f\u20e3 {none}\n2\ufe0f\u20e3{none}"):
         assert score_row(text, [none], "niah_none", language).score == 1, text
     for text in (f"1. {none}\n2. 1234567", f"2 {none}", f"{none} 2."):
         assert score_row(text, [none], "niah_none", language).score == 0, text
+
+
+@EVERY
+def test_a_circled_number_is_not_part_of_the_number_or_word_beside_it(language):
+    expected, words = ["1234567", "7654321"], table(language)["words"]
+    keycaps = [f"{digit}\ufe0f\u20e3" for digit in range(1, 10)] + ["\U0001f51f"]
+    for marks in ("①②③④⑤⑥⑦⑧⑨⑩", keycaps):
+        answer = "\n".join(f"{mark}{number}" for mark, number in zip(marks, expected, strict=False))
+        assert score_row(answer, expected, "niah_multivalue", language).score == 1, answer
+        answer = " ".join(f"{mark}{word}" for mark, word in zip(marks, words, strict=True))
+        assert score_row(answer, words, "cwe_easy", language).score == 1, answer
+    for answer in ("1234567①, 7654321②", "1234567, ①7654322"):
+        is_right = "22" not in answer
+        assert score_row(answer, expected, "niah_multivalue", language).score == is_right, answer
+
+
+@EVERY
+def test_emoji_beside_words_are_not_part_of_them(language):
+    words = table(language)["words"]
+    for emoji in ("\u2714\ufe0f", "\u2764\ufe0f", "\U0001f600"):
+        for answer in (", ".join(emoji + word for word in words), f"{emoji}\n".join(words)):
+            assert score_row(answer, words, "cwe_easy", language).score == 1, answer
 
 
 @EVERY

@@ -171,6 +171,10 @@ def test_both_benchmarks_fit_into_one_call(metric):
         ({"predictions": "a", "references": [["a"]]}, "predictions must be a list"),
         ({"predictions": [1], "references": [["a"]]}, r"predictions\[0\] is not a string"),
         ({"predictions": ["a"], "references": [[]]}, r"references\[0\] must have at least one"),
+        (
+            {"predictions": ["a"], "references": [["b", " "]]},
+            r"references\[0\] has an empty string, which every answer contains",
+        ),
         ({"predictions": ["a"], "references": [["a"]], "tasks": "vtt"}, "Unknown task 'vtt'"),
         ({"predictions": ["a"], "references": [["a"]], "tasks": ["vt"] * 2}, "tasks has 2 items"),
         ({"predictions": ["a"], "references": [["a"]], "languages": ["xx"]}, "Unknown language"),
@@ -218,6 +222,14 @@ def test_no_rows_give_nan_and_a_warning(metric):
 def test_rows_can_be_added_in_batches_and_a_failed_one_is_empty(metric):
     metric.add_batch(predictions=["a", ""], references=[["a"], ["b"]])
     assert metric.compute(tasks=["vt", "vt"])["score"] == 50
+
+
+def test_a_filtered_column_of_pandas_is_read(metric):
+    import pandas as pd
+
+    table = pd.DataFrame({"text": ["x", "a"], "outputs": [["y"], ["a"]]})
+    row = table[table.text == "a"]
+    assert metric.compute(predictions=row.text, references=row.outputs)["score"] == 100
 
 
 def test_the_rules_load_without_evaluate_and_its_seconds():

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import lzma
+import tarfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -176,6 +177,17 @@ def test_other_kinds_of_files_are_named(data, words, tmp_path):
     path.write_bytes(data)
     with pytest.raises(RulerError, match=words):
         read(path)
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_an_archive_of_files_is_refused_and_not_read_as_one(mode, tmp_path):
+    path = tmp_path / "cwe_4k.jsonl"
+    path.write_text(lines(), encoding="utf-8")
+    with tarfile.open(tmp_path / "archive", mode) as archive:
+        archive.add(path, arcname=path.name)
+        archive.add(path, arcname="vt_4k.jsonl")
+    with pytest.raises(RulerError, match="is a tar archive: unpack it"):
+        read(tmp_path / "archive")
 
 
 def test_half_a_first_line_is_noted_and_the_others_are_read(tmp_path):

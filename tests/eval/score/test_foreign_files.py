@@ -350,6 +350,34 @@ def test_the_tokenizer_is_the_releases_only_one_or_asked_for(frozen, built, tmp_
     assert read_configs(tokenizer="tekken") == ["vt_4k"]
 
 
+def test_the_tokenizer_asked_for_is_not_ignored_if_the_file_names_its_configuration(tmp_path):
+    line = {"index": 0, "prediction": "ABC", "outputs": ["ABC"]}
+    path = write_lines(tmp_path / "vt_4k.jsonl", line)
+    assert read(path, tokenizer="qwen2.5").rows[0].config == "vt_4k_qwen2.5"
+    with pytest.raises(RulerError, match=r"'vt_4k', whose tokenizer is tekken, but --tokenizer is"):
+        read(path, tokenizer="qwen2.5", config="vt_4k")
+    path = write_lines(tmp_path / "vt_4k_qwen2.5.jsonl", {**line, "config": "vt_4k_qwen2.5"})
+    assert read(path, tokenizer="qwen2.5").rows[0].config == "vt_4k_qwen2.5"
+    with pytest.raises(RulerError, match=r"whose tokenizer is qwen2\.5, but --tokenizer is tekken"):
+        read(path, tokenizer="tekken")
+
+
+def test_a_length_in_capitals_is_the_same_length(tmp_path):
+    line = {"task": "vt", "tokens": "4K", "gen": "ABC", "gold": ["ABC"]}
+    columns = "prediction=gen,outputs=gold,task=task,length=tokens"
+    assert read(write_lines(tmp_path / "a.jsonl", line), columns=columns).rows[0].config == "vt_4k"
+
+
+def test_rows_with_lengths_of_their_own_are_named(tmp_path):
+    """The reference code's column `length` has the tokens of the row, not those of the task."""
+    columns = "prediction=gen,outputs=gold,task=task,length=length"
+    for lengths, is_noted in (([3950, 3951, 3960, 3977], True), ([4096, 8192, 500, 1000], False)):
+        lines = [{"task": "vt", "length": n, "gen": "A", "gold": ["A"]} for n in lengths]
+        notes = read(write_lines(tmp_path / "a.jsonl", *lines), columns=columns).damaged
+        note = "has rows of 4 lengths from 3950 to 3977 tokens, each scored by itself"
+        assert any(note in text for text in notes) == is_noted
+
+
 def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
     run = write_run(right, configs=["vt_4k"])
     for command in (["score", run], ["errors", run], ["compare", run, run], ["analyze", run]):

@@ -58,6 +58,34 @@ def test_a_mean_of_cells_is_stratified_and_unequal_weights_count_for_fewer_rows(
     assert of(*[1] * 100)[0] < skewed[0] < even[0]
 
 
+def missed(draw, mean, runs=400):
+    """The share of intervals that miss the mean of the strata that `draw` returns."""
+    rng = np.random.default_rng(1)
+    bounds = [interval(draw(rng)) for _ in range(runs)]
+    return np.mean([not low - 1e-12 <= mean <= high + 1e-12 for low, high in bounds])
+
+
+def rows_of(rng, rows, share):
+    return Stratum.from_rows((rng.random(rows) < share).astype(float))
+
+
+@pytest.mark.parametrize(("rows", "share"), [(3, 0.5), (5, 0.2), (10, 0.9), (15, 0.9)])
+def test_a_mean_with_one_small_task_is_covered(rows, share):
+    def draw(rng):
+        return [*(rows_of(rng, 500, 0.95) for _ in range(12)), rows_of(rng, rows, share)]
+
+    assert missed(draw, (12 * 0.95 + share) / 13) < 0.07
+
+
+def test_a_mean_of_tasks_with_one_row_each_is_covered():
+    assert missed(lambda rng: [rows_of(rng, 1, 0.5) for _ in range(13)], 0.5) < 0.07
+
+
+def test_tasks_of_about_the_same_size_have_one_pooled_interval():
+    low, high = interval([Stratum.from_rows(np.ones(rows)) for rows in (500, 499, 490)])
+    assert (low, high) == (pytest.approx(0.025 ** (1 / 1470), abs=1e-4), 1)
+
+
 def test_no_rows_no_interval():
     assert interval([]) is None
     assert interval([Stratum.from_rows(np.array([]))]) is None

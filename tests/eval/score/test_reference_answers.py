@@ -49,3 +49,15 @@ def test_lines_without_a_prompt_score_and_do_not_sort(tmp_path):
     _, error, code = errors(tmp_path, {})
     assert code == 2
     assert "has no prompts" in error
+
+
+def test_rows_of_the_data_files_without_a_prediction_are_counted_in_a_note(tmp_path):
+    references = [{"index": i, "outputs": ["ABCDE"]} for i in range(5)]
+    write_lines(tmp_path / "data/vt.jsonl", *references)
+    lines = [{"index": i, "prediction": "ABCDE"} for i in range(4)]
+    answers = write_lines(tmp_path / "vt_4k.jsonl", *lines)
+    done = ruler("score", answers, "--references", tmp_path / "data")
+    assert "vt_4k: 4 of the 5 rows in" in " ".join(done.stdout.split())
+    write_lines(tmp_path / "data/vt.jsonl", *references[:4])
+    done = ruler("score", answers, "--references", tmp_path / "data")
+    assert "rows in" not in done.stdout

@@ -11,7 +11,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.score.results import load
 from tests.eval.score.test_forms import A, B, lm_eval, nemo, opencompass
 from tests.eval.scoring_helpers import column, read, write_lines
-from tests.in_process import ruler_output
+from tests.in_process import ruler_error, ruler_output
 
 TIME = "2026-11-01T10-00-00.000000"
 
@@ -183,3 +183,12 @@ def test_a_file_with_mostly_empty_answers_says_so(tmp_path):
     ]
     (note,) = read(write_lines(tmp_path / "vt_4k.jsonl", *lines)).damaged
     assert "2 empty predictions" in note
+
+
+def test_samples_of_two_rows_under_one_index_are_refused_without_naming_a_release(tmp_path):
+    records = [
+        {"index": 0, "prediction": "ABC", "outputs": [reference], "sample": sample}
+        for sample, reference in enumerate(("ABC", "DEF"))
+    ]
+    error = ruler_error("score", write_lines(tmp_path / "vt_4k.jsonl", *records))
+    assert "is not a sample of row 0 (its references differ from those of the samples" in error

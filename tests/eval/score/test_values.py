@@ -215,6 +215,34 @@ def test_the_text_in_an_object_is_found(name, suffix, tmp_path):
     assert (answer.finish_reason == "length") == ("length" in ends or "max_" in ends.lower())
 
 
+LENGTH = {"type": "length", "length": 128}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"text": "42", "meta_info": {"finish_reason": LENGTH}},  # SGLang
+        {"output": RESPONSES, "incomplete_details": {"reason": "max_output_tokens"}},
+        {"message": TURNS[1], "done_reason": "length"},  # Ollama
+        {"content": "42", "stop_type": "limit"},  # llama.cpp
+        {"content": "42", "stopped_limit": True},
+        {"generated_text": "42", "details": {"finish_reason": "length"}},  # TGI
+        {"output": {"message": {"content": [{"text": "42"}]}}, "stopReason": "max_tokens"},
+        [{"delta": {"content": "42"}}, {"delta": {}, "finish_reason": "length"}],
+    ],
+)
+def test_an_object_that_says_that_its_answer_was_truncated_is_believed(value, tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", {"id": 0, "gold": ["42"], "answer": value})
+    (answer,) = read(path, columns="prediction=answer,outputs=gold", config="vt_4k").rows
+    assert answer.finish_reason == "length"
+
+
+@pytest.mark.parametrize(("end", "reason"), [(LENGTH, "length"), ({"reason": "stop"}, "stop")])
+def test_a_finish_reason_may_be_an_object(end, reason, tmp_path):
+    row = {"index": 0, "prediction": "42", "outputs": ["42"], "finish_reason": end}
+    assert read(write_lines(tmp_path / "vt_4k.jsonl", row)).rows[0].finish_reason == reason
+
+
 @pytest.mark.parametrize(
     "value", [{"score": 1}, [{"score": 1}], [{"role": "user", "content": "What?"}], True,
               [{"type": "image", "url": "x"}], [*TURNS, TURNS[0]]]
