@@ -49,6 +49,7 @@ from ruler_common.rows import COLUMN_TYPES, Row, arrow_schema
 log = logging.getLogger(__name__)
 
 _MAX_PROBLEMS = 10  # listed for a file
+_REMEDY = "run the same `ruler build` or `ruler fetch` again"
 _EXCERPT = 40  # characters that a problem quotes of a text
 
 
@@ -188,7 +189,7 @@ class FileChecker:
         report = FileReport(path, entry["config"])
         file = self.root / path
         if not file.is_file():
-            report.add("the manifest lists the file, but it is missing")
+            report.add(f"the manifest lists the file, but it is missing: {_REMEDY}")
             return report
         try:
             with pa.memory_map(str(file)) as source:
@@ -218,7 +219,7 @@ class FileChecker:
         """Check the bytes of a file."""
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 != entry["sha256"]:
-            report.add(f"sha256 is {sha256}, the manifest says {entry['sha256']}")
+            report.add(f"sha256 is {sha256}, the manifest says {entry['sha256']}: {_REMEDY}")
         with pq.ParquetFile(pa.BufferReader(data)) as file:
             if not file.schema_arrow.equals(arrow_schema()):
                 report.add(f"the columns are not {', '.join(COLUMN_TYPES)} of the right types")

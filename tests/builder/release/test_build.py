@@ -109,6 +109,19 @@ def test_the_same_build_again_does_nothing(release):
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
+def test_a_lost_and_a_changed_file_are_built_again(release, tmp_path):
+    root = Path(shutil.copytree(release, tmp_path / "damaged"))
+    lost, changed = root / "data/tekken/4k/vt.parquet", root / "data/tekken/4k/cwe.parquet"
+    lost.unlink()
+    data = bytearray(changed.read_bytes())
+    data[len(data) // 2] ^= 1
+    changed.write_bytes(data)
+    done = ruler("build", root, *ARGUMENTS)
+    assert "Lost or changed since it was built, and built again: data/" in done.stderr
+    assert "2 files built in" in done.stdout
+    assert contents(root) == contents(release)
+
+
 def test_another_length_extends_a_release_and_changes_none_of_its_files(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "more"))
     built = build(replace(SAME, root=root, lengths=("8k",), tasks=("vt",)))
