@@ -147,6 +147,7 @@ def test_another_length_extends_a_release_and_changes_none_of_its_files(release,
         (LONGER | {"sources": (), "tasks": ("niah_single_2",)}, "another 'essays' among its sou"),
         ({"pool": "rayy"}, "Did you mean 'ray'"),
         ({"address": "auto"}, "add --pool ray"),
+        ({"lengths": ()}, "lengths names nothing: give at least one name"),
         (LONGER | {"pool": "ray"}, r"pip install 'ray>="),
     ],
 )
