@@ -45,6 +45,7 @@ from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
 from ruler_common.rows import COLUMN_TYPES, Row, arrow_schema
+from ruler_common.text import command_line
 
 log = logging.getLogger(__name__)
 
@@ -168,17 +169,24 @@ class FileChecker:
             )
         else:
             counter = load_counter(recorded["spec"], store)
-        # A GGUF file has no digest: its ids are compared. The digest of the backend depends on the
-        # version of its library, so it is compared only if there is nothing else.
+        # Files may change without the tokenizer: those of a model have its chat template too, and a
+        # GGUF file has no digest. Then the ids are compared. The digest of the backend depends on
+        # the version of its library, so it is compared only if there is nothing else.
         key: Literal["sha256", "ids_sha256", "backend_sha256"] = "backend_sha256"
         if "sha256" in recorded and "sha256" in counter.about:
             key = "sha256"
-        elif "ids_sha256" in recorded:
+        if "ids_sha256" in recorded and counter.about.get(key) != recorded.get(key):
             key = "ids_sha256"
         if counter.about.get(key) != recorded.get(key):
+            remedy = ""
+            if name not in named():
+                remedy = (
+                    " Say where the release's is: "
+                    f"{command_line('ruler', 'verify', self.root)} --tokenizer {name}=FOLDER"
+                )
             raise TokenizerDiffers(
                 f"Tokenizer '{name}' differs from the release's: {key} is "
-                f"{counter.about.get(key)}, the manifest says {recorded.get(key)}."
+                f"{counter.about.get(key)}, the manifest says {recorded.get(key)}.{remedy}"
             )
         self._counter = counter
         return counter
@@ -292,10 +300,13 @@ class FileChecker:
             if not checked.impossible:
                 return self._builder.build(checked)
             report.add(f"it cannot be built: {checked.impossible}", 0)
-        except (Impossible, TokenizerDiffers) as error:
+        except Impossible as error:
             report.add(f"it cannot be built: {error}", 0)
         except RulerError as error:  # a source or a tokenizer is damaged
-            report.not_checked = str(error)
+            if isinstance(error, TokenizerDiffers) and job.tokenizer in named():
+                report.add(f"it cannot be built: {error}", 0)
+            else:
+                report.not_checked = str(error)
         except OSError as error:
             raise _CannotRebuild from error
         except Exception as error:  # e.g. impossible parameters in an edited manifest

@@ -319,5 +319,23 @@ def test_a_release_with_a_custom_tokenizer_is_verified_after_its_folder_moved(
     (reason,) = verify(root).not_rebuilt
     assert remedy in reason
     assert verify(root, tokenizers=[f"mine={moved}"]).ok
+    config = moved / "tokenizer_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "chat_template": "{{ x }}"}))
+    assert verify(root, tokenizers=[f"mine={moved}"]).proved
     with pytest.raises(RulerError, match="differs from the release's"):
         verify(root, tokenizers=[f"mine={trained_tokenizer('unigram')}"])
+
+
+def test_another_tokenizer_in_a_folder_of_the_same_name_is_no_fault_of_the_release(
+    trained_tokenizer, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    folder = Path(shutil.copytree(trained_tokenizer("gpt2"), "mine"))
+    options = replace(SAME, root=tmp_path / "ruler", lengths=("2k",), rows=2, tasks=("vt",))
+    build(replace(options, tokenizers=("mine=mine",)))
+    shutil.rmtree(folder)
+    shutil.copytree(trained_tokenizer("unigram"), folder)
+    report = verify("ruler")
+    assert (report.ok, report.proved) == (True, False)
+    (reason,) = report.not_rebuilt
+    assert reason.endswith("Say where the release's is: ruler verify ruler --tokenizer mine=FOLDER")
