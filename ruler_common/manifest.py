@@ -134,7 +134,7 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     allows, and each file must have the path of its configuration. Raises RulerError that names the
     file, and the field or name; also for a newer format.
     """
-    remedy = "Download or build it again."
+    remedy = "Download it again, or build the release in a new folder."
     manifest = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
     try:
         _check_names(manifest)

@@ -91,8 +91,12 @@ def read_options(kind: Callable[..., Options], flags: dict[str, Any]) -> Options
     for name, value in flags.items():
         if value is None or value == ():
             continue
-        parse = flags_of(kind)[name].option.parse
-        values[name] = value if parse is None else parse(value)
+        option = flags_of(kind)[name].option
+        values[name] = value if option.parse is None else option.parse(value)
+        if values[name] == ():
+            raise RulerError(
+                f"{flag_of(name, option)} names nothing: give a name, or leave it out."
+            )
     return create(kind, **values)
 
 
@@ -138,6 +142,18 @@ def _parameter(name: str, flag: Flag) -> click.Parameter:
     )
 
 
+class _PathType(click.Path):
+    """A path, but not the empty text of a shell variable that is not set, which means `.`."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty: name a file or a folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def _plain_type(hint: Any) -> tuple[Any, bool]:
     """Return click's type for a field's type, and whether the field takes several values."""
     if get_origin(hint) is Annotated:
@@ -151,7 +167,7 @@ def _plain_type(hint: Any) -> tuple[Any, bool]:
     if hint is bool:
         return bool, False
     if hint is Path:
-        return click.Path(path_type=Path), False
+        return _PathType(), False
     return TYPES.get(hint, click.STRING), False
 
 

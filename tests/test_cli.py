@@ -141,7 +141,7 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("compare none run", "'none' does not exist: name a scored RUN folder or a results.json."),
         ("results run --model a/b --dataset-repo nope", "'nope' is not a dataset"),
         ("results", "Error: Missing argument 'RESULTS'. Usage: ruler results [OPTIONS]"),
-        ("fetch org/ruler --configs ,, --to r", "--configs names no configuration"),
+        ("fetch org/ruler --configs ,, --to r", "--configs names nothing: give a name"),
         ("show vt_4k 0 -d ruler --html /proc/row.html", "'/proc' cannot be written: choose"),
         (
             "show vt_4k x -d ruler",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest import MANIFEST, read_manifest
+from ruler_common.files import sha256_of
+from ruler_common.manifest import MANIFEST, manifest_text, read_manifest
 from ruler_common.rows import features
 from ruler_dataset import files_of, load
 from tests.hub.client import Client
@@ -67,6 +69,22 @@ def test_a_task_or_group_without_a_length_is_answered_with_its_configuration(
     with pytest.raises(RulerError, match=f"'{name}' is not a .* Did you mean '{suggestion}'"):
         load(root, name)
     assert len(load(root, suggestion)) > 0
+
+
+def test_another_release_with_the_same_path_and_times_gives_its_own_rows(release, tmp_path):
+    root = tmp_path / "release"
+    shutil.copytree(release, root)
+    path = root / VT
+    os.utime(path, (0, 0))
+    first = load(root, "vt_4k")
+
+    path.unlink()
+    pq.write_table(pq.read_table(release / VT).slice(1), path)
+    manifest = read_manifest(root)
+    manifest["files"][VT]["sha256"] = sha256_of(path)
+    (root / MANIFEST).write_text(manifest_text(manifest))
+    os.utime(path, (0, 0))
+    assert load(root, "vt_4k")["input"] == first["input"][1:]
 
 
 def test_load_checks_digests_unless_verify_is_false(release, tmp_path):

@@ -147,6 +147,9 @@ class BuildOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+        for name in ("lengths", "tasks", "tokenizers", "languages"):
+            if getattr(self, name) in ((), []):
+                raise RulerError(f"{name} names nothing: give at least one name.")
         if self.address and self.pool != "ray":
             raise RulerError("--address names a Ray cluster: add --pool ray.")
 

@@ -144,7 +144,11 @@ def _show_lengths(manifest: Manifest) -> None:
 
 
 def show_size(plan: BuildPlan) -> None:
-    """Print the size of a build to stderr, unless it is small."""
+    """Print the size of a build to stderr, unless it is small, and which files it replaces."""
+    if plan.damaged:
+        first, *others = plan.damaged
+        more = f" and {len(others)} more" if others else ""
+        note(sentences(f"Lost or changed since it was built, and built again: {first}{more}."))
     if plan.rows < _MIN_ROWS_TO_ANNOUNCE:
         return
     minutes = plan.cpu_seconds / 60

@@ -138,8 +138,6 @@ class FetchCommand:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.configs == ():
-            raise RulerError("--configs names no configuration: leave it out to fetch all.")
 
 
 def fetch(options: FetchCommand) -> None:

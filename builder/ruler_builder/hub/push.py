@@ -31,7 +31,7 @@ from ruler_common.manifest import (
     read_manifest,
     version_numbers,
 )
-from ruler_common.text import number_of
+from ruler_common.text import number_of, printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +162,20 @@ def push(
 
 
 def _tag_of(version: str, revision: str | None) -> str:
-    """Return the tag of a release. Raises RulerError if it names another data version."""
+    """Return the tag of a release.
+
+    Raises RulerError if it names another data version, and for a name that cannot be a tag: the Hub
+    would refuse it after the commit.
+    """
     tag = revision or f"v{version}"
+    is_valid = re.fullmatch(
+        r"(?!.*(?:\.\.|\.lock$))[A-Za-z0-9](?:[A-Za-z0-9._+-]*[A-Za-z0-9])?", tag
+    )
+    if not is_valid or tag == "main" or re.fullmatch("[0-9a-f]{40}", tag):
+        raise RulerError(
+            f"--revision '{printable(tag)}' cannot name a tag: use letters, digits, '.', '_', '+' "
+            f"and '-', such as v{version}.1, and not the name of the main branch or of a commit."
+        )
     in_tag = re.fullmatch(r"v?(\d+\.\d+\.\d+)(?:[.+-].*)?", tag)
     if in_tag and in_tag[1] != version:
         raise RulerError(

@@ -48,7 +48,7 @@ from ruler_builder.text.language_folders import language_folders
 from ruler_builder.text.sources import SourceFile, Sources
 from ruler_builder.tokens.tokenizers import is_same_tokenizer, named, split_spec
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import has_digest, write_whole
 from ruler_common.manifest import MANIFEST, Manifest, manifest_text, read_manifest
 from ruler_common.names import CONTROL_LENGTH, Config, length_name, parse_length
 from ruler_common.options import paths, several
@@ -82,6 +82,8 @@ class BuildPlan:
     # Number of files asked for
     files: int
     missing: list[FileJob]
+    # Of these, the paths that the release lists: the file is lost, or differs from its digest
+    damaged: list[str]
     # Of the missing files; tokens if every window is full
     rows: int
     tokens: int
@@ -100,6 +102,8 @@ class BuildPlan:
 def plan_build(options: BuildOptions) -> BuildPlan:
     """Return the plan of a build, without the files that the release has already.
 
+    A file that was lost or has changed since it was built is missing.
+
     Raises RulerError for files that cannot be built, or cannot be in this release.
     """
     root, suite = Path(options.root), read_suite(options.suite)
@@ -112,22 +116,25 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     joined = join_manifests(manifests, root, [job.config for job in jobs])
     store = Store(options.mirror)
     sources = Sources(store, parse_sources_option(several(options.sources), custom_sources))
-    existing, missing, rows, tokens = [], [], 0, 0
+    existing, missing, damaged, rows, tokens = [], [], [], 0, 0
     lengths = {entry["length"] for entry in joined["files"].values()}
     for job in jobs:
         lengths.add(job.config.length)
-        entry = joined["files"].get(job.config.path)
-        if entry is None:
-            missing.append(job)
-            rows += job.rows
-            tokens += job.tokens
-        elif entry["rows"] != min(job.rows, entry["max_rows"] or job.rows):
+        path = job.config.path
+        entry = joined["files"].get(path)
+        if entry and entry["rows"] != min(job.rows, entry["max_rows"] or job.rows):
             raise RulerError(
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
                 f"ask for --rows {entry['rows']} or give a new folder."
             )
-        else:
+        if entry and has_digest(root / path, entry["sha256"]):
             existing.append(job)
+            continue
+        if entry:
+            damaged.append(path)
+        missing.append(job)
+        rows += job.rows
+        tokens += job.tokens
     _refuse_two_kinds(root, lengths)
     _refuse_other_sources(root, joined, existing, sources)
     return BuildPlan(
@@ -138,6 +145,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         joined=joined,
         files=len(jobs),
         missing=missing,
+        damaged=damaged,
         rows=rows,
         tokens=tokens,
     )
@@ -276,7 +284,7 @@ class Built:
     """The result of a build."""
 
     manifest: Manifest = field(repr=False)  # long, and a notebook shows what a call returns
-    new: list[str]  # paths of the files that this build added
+    new: list[str]  # paths of the files that this build added or built again
     # Configurations that cannot be built (`--skip-impossible`), and why
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -305,8 +313,9 @@ def build(options: BuildOptions, confirm: Callable[[BuildPlan], None] | None = N
         write_card_files(root, manifest)
         write_whole(root / MANIFEST, manifest_text(manifest))
         shutil.rmtree(root / BUILD_FOLDER, ignore_errors=True)
-    existing = plan.release["files"] if plan.release else {}
-    return Built(manifest, sorted(manifest["files"].keys() - existing.keys()), left_out)
+    existing = plan.release["files"].keys() if plan.release else set()
+    new = manifest["files"].keys() - (existing - {*plan.damaged})
+    return Built(manifest, sorted(new), left_out)
 
 
 def _make_files(

@@ -241,13 +241,24 @@ def read_suite(path: str | Path = "ruler") -> Suite:
 def _read_groups(
     table: Mapping[str, Any], path: Path, dataset: str, tasks: Mapping[str, Any]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the groups of a suite's file: the data set's, all tasks, and those that it names."""
+    """Return the groups of a suite's file: the data set's, all tasks, and those that it names.
+
+    In a suite of the data set's own tasks, `all_4k` and the like keep their meaning: its rows may
+    be the frozen ones.
+    """
     groups: dict[str, tuple[str, ...]] = {}
     for group, members in GROUPS[dataset].items():
         if tasks.keys() >= {*members}:
             groups[group] = members
-    groups["all"] = tuple(tasks)
+    is_benchmark = tasks.keys() == {*TASKS[dataset]}
+    if not is_benchmark:
+        groups["all"] = tuple(tasks)
     for group, listed in table.get("groups", {}).items():
+        if is_benchmark and {*listed} != {*groups.get(group, listed)}:
+            raise RulerError(
+                f"'{path}': '{group}' is a group of {dataset}, of {', '.join(groups[group])}: give "
+                "the group another name."
+            )
         groups[group] = tuple(listed)
     for group, members in groups.items():
         for member in members:

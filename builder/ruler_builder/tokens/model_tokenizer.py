@@ -150,12 +150,14 @@ def _described(model: str) -> dict[str, Any]:
 
 def _tokenizer_file(model: str) -> Path:
     """Return the tokenizer.json of a folder, or download that of a repository."""
+    if Path(model).is_file():
+        raise RulerError(f"'{model}' is a file: give the folder of the model, or a GGUF file.")
     if not Path(model).is_dir():
         repository, _, revision = model.partition("@")
         return hub_file(repository, _FILE, revision or None, kind="model")
     path = Path(model) / _FILE
     if not path.is_file():
-        raise RulerError(f"'{model}' has no {_FILE}.")
+        raise RulerError(f"'{model}' has no {_FILE}: give the folder of a model that has one.")
     return path
 
 

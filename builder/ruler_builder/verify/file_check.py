@@ -45,10 +45,12 @@ from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
 from ruler_common.rows import COLUMN_TYPES, Row, arrow_schema
+from ruler_common.text import command_line
 
 log = logging.getLogger(__name__)
 
 _MAX_PROBLEMS = 10  # listed for a file
+_REMEDY = "run the same `ruler build` or `ruler fetch` again"
 _EXCERPT = 40  # characters that a problem quotes of a text
 
 
@@ -167,17 +169,24 @@ class FileChecker:
             )
         else:
             counter = load_counter(recorded["spec"], store)
-        # A GGUF file has no digest: its ids are compared. The digest of the backend depends on the
-        # version of its library, so it is compared only if there is nothing else.
+        # Files may change without the tokenizer: those of a model have its chat template too, and a
+        # GGUF file has no digest. Then the ids are compared. The digest of the backend depends on
+        # the version of its library, so it is compared only if there is nothing else.
         key: Literal["sha256", "ids_sha256", "backend_sha256"] = "backend_sha256"
         if "sha256" in recorded and "sha256" in counter.about:
             key = "sha256"
-        elif "ids_sha256" in recorded:
+        if "ids_sha256" in recorded and counter.about.get(key) != recorded.get(key):
             key = "ids_sha256"
         if counter.about.get(key) != recorded.get(key):
+            remedy = ""
+            if name not in named():
+                remedy = (
+                    " Say where the release's is: "
+                    f"{command_line('ruler', 'verify', self.root)} --tokenizer {name}=FOLDER"
+                )
             raise TokenizerDiffers(
                 f"Tokenizer '{name}' differs from the release's: {key} is "
-                f"{counter.about.get(key)}, the manifest says {recorded.get(key)}."
+                f"{counter.about.get(key)}, the manifest says {recorded.get(key)}.{remedy}"
             )
         self._counter = counter
         return counter
@@ -188,7 +197,7 @@ class FileChecker:
         report = FileReport(path, entry["config"])
         file = self.root / path
         if not file.is_file():
-            report.add("the manifest lists the file, but it is missing")
+            report.add(f"the manifest lists the file, but it is missing: {_REMEDY}")
             return report
         try:
             with pa.memory_map(str(file)) as source:
@@ -218,7 +227,7 @@ class FileChecker:
         """Check the bytes of a file."""
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 != entry["sha256"]:
-            report.add(f"sha256 is {sha256}, the manifest says {entry['sha256']}")
+            report.add(f"sha256 is {sha256}, the manifest says {entry['sha256']}: {_REMEDY}")
         with pq.ParquetFile(pa.BufferReader(data)) as file:
             if not file.schema_arrow.equals(arrow_schema()):
                 report.add(f"the columns are not {', '.join(COLUMN_TYPES)} of the right types")
@@ -291,10 +300,13 @@ class FileChecker:
             if not checked.impossible:
                 return self._builder.build(checked)
             report.add(f"it cannot be built: {checked.impossible}", 0)
-        except (Impossible, TokenizerDiffers) as error:
+        except Impossible as error:
             report.add(f"it cannot be built: {error}", 0)
         except RulerError as error:  # a source or a tokenizer is damaged
-            report.not_checked = str(error)
+            if isinstance(error, TokenizerDiffers) and job.tokenizer in named():
+                report.add(f"it cannot be built: {error}", 0)
+            else:
+                report.not_checked = str(error)
         except OSError as error:
             raise _CannotRebuild from error
         except Exception as error:  # e.g. impossible parameters in an edited manifest

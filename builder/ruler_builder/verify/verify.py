@@ -347,8 +347,8 @@ def differences(
 
 def _may_differ(manifest: Manifest, field_path: tuple[str, ...]) -> bool:
     """Return whether a field may differ from that of a rebuilt manifest."""
-    if len(field_path) == 3 and field_path[0] in ("tokenizers", "files"):
-        kind, name, key = field_path
+    if len(field_path) >= 3 and field_path[0] in ("tokenizers", "files"):
+        kind, name, key = field_path[:3]
         if kind == "tokenizers" and name not in named() and key in MAY_DIFFER_IF_CUSTOM:
             return name in manifest["tokenizers"]
         return f"{kind}.*.{key}" in MAY_DIFFER

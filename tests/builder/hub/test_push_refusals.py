@@ -77,6 +77,9 @@ def test_a_release_that_cannot_be_rebuilt_here_is_refused(hub, client, small_cop
     [
         (["--repo", "ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
         (["--repo", "org/x", "--revision", "v2.0.0"], "names another version than 1.0.0"),
+        (["--repo", "org/x", "--revision", "bad tag"], "'bad tag' cannot name a tag"),
+        (["--repo", "org/x", "--revision", "main"], "'main' cannot name a tag"),
+        (["--repo", "org/x", "--revision", "v1.0.0."], "'v1.0.0.' cannot name a tag"),
         (["--repo", "org/x", "--metric"], "Name a release or the metric"),
     ],
 )

@@ -109,6 +109,19 @@ def test_the_same_build_again_does_nothing(release):
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
+def test_a_lost_and_a_changed_file_are_built_again(release, tmp_path):
+    root = Path(shutil.copytree(release, tmp_path / "damaged"))
+    lost, changed = root / "data/tekken/4k/vt.parquet", root / "data/tekken/4k/cwe.parquet"
+    lost.unlink()
+    data = bytearray(changed.read_bytes())
+    data[len(data) // 2] ^= 1
+    changed.write_bytes(data)
+    done = ruler("build", root, *ARGUMENTS)
+    assert "Lost or changed since it was built, and built again: data/" in done.stderr
+    assert "2 files built in" in done.stdout
+    assert contents(root) == contents(release)
+
+
 def test_another_length_extends_a_release_and_changes_none_of_its_files(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "more"))
     built = build(replace(SAME, root=root, lengths=("8k",), tasks=("vt",)))
@@ -134,6 +147,7 @@ def test_another_length_extends_a_release_and_changes_none_of_its_files(release,
         (LONGER | {"sources": (), "tasks": ("niah_single_2",)}, "another 'essays' among its sou"),
         ({"pool": "rayy"}, "Did you mean 'ray'"),
         ({"address": "auto"}, "add --pool ray"),
+        ({"lengths": ()}, "lengths names nothing: give at least one name"),
         (LONGER | {"pool": "ray"}, r"pip install 'ray>="),
     ],
 )
@@ -305,5 +319,23 @@ def test_a_release_with_a_custom_tokenizer_is_verified_after_its_folder_moved(
     (reason,) = verify(root).not_rebuilt
     assert remedy in reason
     assert verify(root, tokenizers=[f"mine={moved}"]).ok
+    config = moved / "tokenizer_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "chat_template": "{{ x }}"}))
+    assert verify(root, tokenizers=[f"mine={moved}"]).proved
     with pytest.raises(RulerError, match="differs from the release's"):
         verify(root, tokenizers=[f"mine={trained_tokenizer('unigram')}"])
+
+
+def test_another_tokenizer_in_a_folder_of_the_same_name_is_no_fault_of_the_release(
+    trained_tokenizer, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    folder = Path(shutil.copytree(trained_tokenizer("gpt2"), "mine"))
+    options = replace(SAME, root=tmp_path / "ruler", lengths=("2k",), rows=2, tasks=("vt",))
+    build(replace(options, tokenizers=("mine=mine",)))
+    shutil.rmtree(folder)
+    shutil.copytree(trained_tokenizer("unigram"), folder)
+    report = verify("ruler")
+    assert (report.ok, report.proved) == (True, False)
+    (reason,) = report.not_rebuilt
+    assert reason.endswith("Say where the release's is: ruler verify ruler --tokenizer mine=FOLDER")

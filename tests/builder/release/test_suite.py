@@ -9,6 +9,7 @@ import pytest
 
 from ruler_builder.tasks.registry import Suite, read_suite
 from ruler_common.errors import RulerError
+from ruler_common.names import GROUPS
 from tests.builder.tasks.row_reading import custom_task, task_of
 from tests.in_process import ruler_output
 from tests.project import ROOT
@@ -59,6 +60,12 @@ def test_a_custom_suite_extends_the_suite_of_its_dataset(tmp_path):
     assert (suite.described()["vt"]["chains"], suite.described()["vt"]["hops"]) == (2, 2)
     assert suite.names.expand("niah") == usual.names.expand("niah")
     assert "niah_words" in suite.names.expand("all")
+
+
+@pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
+def test_all_means_the_benchmarks_tasks_in_a_suite_that_adds_none(tmp_path, dataset):
+    suite = suite_of(tmp_path, f'dataset = "{dataset}"\nextends = "{dataset}"\n')
+    assert suite.names.expand("all") == GROUPS[dataset]["all"]
 
 
 def test_the_suite_in_the_guide_is_built_as_it_says(tmp_path):
@@ -135,6 +142,11 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
             custom_task("niah") + "\n[families.nia]\nneedle = 3",
             "Unknown family 'nia'. Did you",
         ),
+        (
+            'extends = "ruler"\n[groups]\nqa = ["qa_1"]',
+            "'qa' is a group of ruler, of qa_1, qa_2: give the group another name",
+        ),
+        ('extends = "ruler"\n[groups]\nall = ["vt", "cwe"]', "'all' is a group of ruler"),
         ("[tasks.mine", "is not valid TOML"),
     ],
 )

@@ -93,6 +93,14 @@ def test_a_damaged_tokenizer_file_is_refused(text, message, tmp_path):
         find_model_tokenizer(str(tmp_path))
 
 
+def test_a_tokenizer_file_is_not_taken_for_a_repository(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/tokenizer.json").write_text("{}")
+    with pytest.raises(RulerError, match="is a file: give the folder of the model, or a GGUF"):
+        find_model_tokenizer("mine/tokenizer.json")
+
+
 @pytest.mark.parametrize(
     ("model", "tokenizer"),
     [

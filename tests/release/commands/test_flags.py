@@ -24,7 +24,7 @@ from ruler_release.commands.doctor import DoctorCommand
 from ruler_release.commands.run import DecideCommand, EvalCommand, RunCommand
 from ruler_release.commands.score import ErrorsCommand, ScoreCommand
 from tests.embedded_release import build_embedded, contents
-from tests.in_process import ruler, ruler_output
+from tests.in_process import ruler, ruler_error, ruler_output
 
 OPTIONS = {
     "build": BuildCommand,
@@ -110,6 +110,19 @@ def test_values_are_checked_once_for_flags_and_python(release, tmp_path):
         ruler_release.build(tmp_path / "out", rows=0)
     _, error, code = ruler("build", tmp_path / "out", "--rows", 0)
     assert (code, "--rows takes a number of at least 1, not 0." in error) == (2, True)
+
+
+@pytest.mark.parametrize("flag", ["--lengths", "--tasks", "--languages"])
+def test_a_list_of_no_names_is_refused(tmp_path, flag):
+    error = ruler_error("build", tmp_path / "out", flag, " , ")
+    assert error == f"Error: {flag} names nothing: give a name, or leave it out.\n"
+
+
+def test_an_empty_path_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    error = ruler_error("build", "", "--lengths", "4k", "--rows", 1, "--sources", "embedded")
+    assert "Invalid value for 'DIR': it is empty: name a file or a folder." in error
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_rows_of_a_file_have_a_second_spelling_that_the_help_does_not_show(tmp_path):
