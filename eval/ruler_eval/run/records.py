@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_folder, parse_json, write_whole
+from ruler_common.files import check_folder, check_outside_rows, parse_json, write_whole
 from ruler_common.manifest import MANIFEST
 from ruler_eval.run.reply_rules import Kind
 
@@ -219,6 +219,7 @@ class Records:
         """
         from filelock import FileLock, Timeout
 
+        check_outside_rows(self.folder)
         if not self.folder.is_dir():  # an existing one may be read-only
             check_folder(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True)
