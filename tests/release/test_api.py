@@ -181,6 +181,38 @@ def test_a_wrong_name_of_an_argument_names_the_function_and_a_similar_one(out, t
     assert str(error.value) == "run() missing a required argument: 'configs'"
 
 
+def oracle(**arguments):
+    return ruler.run(
+        **{"dataset": "r", "configs": "a", "backend": "oracle", "out": "o"} | arguments
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: oracle(configs=5), "run() takes a text or a list of texts for 'configs', not 5"),
+        (lambda: oracle(limit="3"), "an integer or None for 'limit', not '3' (str)."),
+        (lambda: oracle(limit=True), "an integer or None for 'limit', not True (bool)."),
+        (lambda: oracle(temperature="hot"), "a number or None for 'temperature', not 'hot'"),
+        (lambda: oracle(backend=None), "run() takes a text for 'backend', not None"),
+        (lambda: ruler.verify(None), "verify() takes a text or a path for 'root', not None"),
+        (lambda: ruler.score(3), "a text, a path or a list of texts or paths for 'files', not 3"),
+        (lambda: ruler.score("r", name=5), "score() takes a text or None for 'name', not 5 (int)."),
+        (lambda: ruler.score("r", partial="no"), "takes True or False for 'partial', not 'no'"),
+        (lambda: ruler.build("r", lengths=[4096]), "a list of texts for 'lengths', not [4096]"),
+        (lambda: ruler.build("r", seed="a"), "build() takes an integer for 'seed', not 'a' (str)."),
+        (lambda: ruler.decide("r", max_drop="5"), "takes a number for 'max_drop', not '5' (str)."),
+        (lambda: ruler.compare(3, "r"), "compare() takes a text, a path or a dict for 'a', not 3"),
+        (lambda: ruler.compare("r", "r", max_drop="2"), "a number or None for 'max_drop', not '2'"),
+        (lambda: ruler.load("r", 5), "load() takes a text for 'config', not 5 (int)."),
+    ],
+)
+def test_a_value_of_a_wrong_type_names_the_argument_and_what_it_takes(call, message):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert message in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
