@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RulerError(f"'{path}' is not UTF-8 text.") from error
+        raise RulerError(f"'{path}' is not UTF-8 text: save it as UTF-8.") from error
 
 
 def check_writable(path: Path) -> None:
@@ -283,7 +283,9 @@ def parse_toml(data: bytes, path: str | Path | Traversable) -> dict[str, Any]:
     """Parse the bytes of a TOML file. Raises RulerError that names the file."""
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML
+    except UnicodeDecodeError as error:
+        raise RulerError(f"'{path}' is not UTF-8 text: save it as UTF-8.") from error
+    except (ValueError, RecursionError) as error:
         raise RulerError(f"'{path}' is not valid TOML: {one_line(error)}.") from error
 
 
