@@ -6,10 +6,11 @@
     results = ruler.score("runs/oracle")
 
 An argument that takes a list of names or files also takes a single one: `lengths="4k"` or
-`lengths=["4k", "128k"]`. An error that the caller can correct is a RulerError with one sentence,
-which names the command's flag: `--lengths` is `lengths`. A wrong name of an argument, or a value of
-a wrong type, is a TypeError. With `progress` progress bars are shown on stderr, if it is a
-terminal. Slow packages are imported inside the calls.
+`lengths=["4k", "128k"]`. Names may also be separated by commas: `lengths="4k,128k"`. An error that
+the caller can correct is a RulerError with one sentence, which names the command's flag:
+`--lengths` is `lengths`. A wrong name of an argument, or a value of a wrong type, is a TypeError.
+With `progress` progress bars are shown on stderr, if it is a terminal. Slow packages are imported
+inside the calls.
 """
 
 from __future__ import annotations

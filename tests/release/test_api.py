@@ -172,6 +172,12 @@ def test_help_shows_the_types_and_what_is_returned(name):
     assert not signature.endswith("-> None")
 
 
+def test_names_may_be_separated_by_commas_as_in_a_flag(out, tmp_path):
+    names = "vt_4k, niah_single_1_4k"
+    run = ruler.run(out, configs=names, backend="oracle", out=tmp_path / "run", limit=1)
+    assert sorted(run.states) == ["niah_single_1_4k", "vt_4k"]
+
+
 def test_a_wrong_name_of_an_argument_names_the_function_and_a_similar_one(out, tmp_path):
     with pytest.raises(TypeError) as error:
         ruler.run(out, config="vt_4k", backend="oracle", out=tmp_path)
