@@ -382,7 +382,7 @@ def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:
     if name in ("decide.alpha", "decide.rule"):  # set by the version, not by an option
         remedy = "continue with the version that started it"
     elif name in ("decide.max_drop", "decide.max_task_drop"):
-        remedy = "use the old value: a limit is fixed before the first row"
+        remedy = "use the old value: a margin is fixed before the first row"
     else:
         remedy = "use the old value"
     old = "none" if before is None else json.dumps(before, ensure_ascii=False)
