@@ -152,6 +152,8 @@ def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
             value = _without_tilde(value)
         if isinstance(value, str) and flag is not None and flag.option.parse is names_in:
             value = names_in(value)
+        if isinstance(value, str) and flag is not None and _is_only_path(flag.hint):
+            value = Path(value)
         if flag is None or flag.holder is None:
             arguments[name] = value
         else:
@@ -162,6 +164,12 @@ def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
 def _takes_path(hint: Any) -> bool:
     """Whether the type of a field has a path in it."""
     return hint is Path or any(_takes_path(part) for part in get_args(hint))
+
+
+def _is_only_path(hint: Any) -> bool:
+    """Whether a field has a path, and no text that names one."""
+    kinds = get_args(get_args(hint)[0])  # without the Option
+    return Path in kinds and str not in kinds
 
 
 def _without_tilde(value: Any) -> Any:

@@ -139,20 +139,25 @@ def check_argument(function: str, name: str, value: Any, hint: Any) -> None:
 def has_type(value: Any, hint: Any) -> bool:
     """Return whether a value has the type of an argument.
 
-    True and False are not numbers. Values in a list are checked, those of an iterator are not.
+    True and False are not numbers, and a text may be a path. Values in a list are checked, those
+    of an iterator are not.
     """
     kind = get_origin(hint)
     if kind in (Union, UnionType):
         return any(has_type(value, part) for part in get_args(hint))
     if hint is float or hint is int:
         return isinstance(value, int | hint) and not isinstance(value, bool)
+    if hint is Path:
+        return isinstance(value, str | Path)
     if kind is None:
         return hint is Any or isinstance(value, hint)
     if kind is Mapping:
         return isinstance(value, Mapping)
-    if not isinstance(value, Iterable) or isinstance(value, str):
-        return False
     of_values = get_args(hint)[0]
+    if isinstance(value, str):  # one name, or names separated by commas
+        return of_values is str
+    if not isinstance(value, Iterable):
+        return False
     return not isinstance(value, list | tuple | set) or all(
         has_type(part, of_values) for part in value
     )

@@ -178,6 +178,21 @@ def test_names_may_be_separated_by_commas_as_in_a_flag(out, tmp_path):
     assert sorted(run.states) == ["niah_single_1_4k", "vt_4k"]
 
 
+def results_of(release, folder):
+    """Return a run of two rows that is scored."""
+    run = folder / "run"
+    ruler.run(release, configs="vt_4k", backend="oracle", out=run, limit=2)
+    ruler.score(run, partial=True, name="m")
+    return run
+
+
+def test_a_folder_and_names_may_be_texts_in_every_call(out, tmp_path):
+    with pytest.raises(ruler.RulerError, match="'none' has no verdict"):
+        ruler.report(results_of(out, tmp_path), out=tmp_path / "a.html", doctor="none")
+    with pytest.raises(ruler.RulerError, match="9k"):
+        ruler.doctor(base_url="http://127.0.0.1:1/v1", model="m", dataset=out, lengths="9k")
+
+
 def test_a_wrong_name_of_an_argument_names_the_function_and_a_similar_one(out, tmp_path):
     with pytest.raises(TypeError) as error:
         ruler.run(out, config="vt_4k", backend="oracle", out=tmp_path)
