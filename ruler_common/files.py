@@ -64,11 +64,12 @@ def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RulerError(f"'{path}' is not UTF-8 text.") from error
+        raise RulerError(f"'{path}' is not UTF-8 text: save it as UTF-8.") from error
 
 
 def check_writable(path: Path) -> None:
     """Raise RulerError if a file or folder cannot be created at a path, without creating it."""
+    check_outside_rows(path)
     existing = resolved = path.resolve()
     while not existing.exists():
         existing = existing.parent
@@ -77,6 +78,22 @@ def check_writable(path: Path) -> None:
     is_virtual = existing.parts[1:2] in (("proc",), ("sys",))  # root may "write" to these
     if is_virtual or not os.access(existing, os.W_OK):
         raise RulerError(f"'{existing}' cannot be written: choose another folder.")
+
+
+def check_outside_rows(path: Path) -> None:
+    """Raise RulerError for a path in the data folder of a release, which has only its rows."""
+    resolved = path.resolve()
+    for folder in (resolved, *resolved.parents):
+        if folder.name == "data" and _is_release(folder.parent):
+            raise RulerError(
+                f"'{path}' is in the folder of a release's rows: choose a place outside of it."
+            )
+
+
+def _is_release(folder: Path) -> bool:
+    """Return whether a folder has the manifest of a release, and not another manifest.json."""
+    manifest = folder / "manifest.json"
+    return manifest.is_file() and b'"rows_sha256"' in manifest.read_bytes()
 
 
 def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
@@ -266,7 +283,9 @@ def parse_toml(data: bytes, path: str | Path | Traversable) -> dict[str, Any]:
     """Parse the bytes of a TOML file. Raises RulerError that names the file."""
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML
+    except UnicodeDecodeError as error:
+        raise RulerError(f"'{path}' is not UTF-8 text: save it as UTF-8.") from error
+    except (ValueError, RecursionError) as error:
         raise RulerError(f"'{path}' is not valid TOML: {one_line(error)}.") from error
 
 

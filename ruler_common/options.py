@@ -141,7 +141,8 @@ def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
     """Create options from the values of flags; those that a field holds are collected in it.
 
     A `~` at the beginning of a path is the user's folder: shells leave it in `--out=~/runs`, and in
-    a notebook there is no shell. Positional values are files and folders.
+    a notebook there is no shell. Positional values are files and folders. Names may be separated by
+    commas, as in a flag.
     """
     args = tuple(_without_tilde(value) for value in args)
     arguments: dict[str, Any] = {}
@@ -149,6 +150,10 @@ def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
         flag = flags_of(kind).get(name)
         if flag is not None and (name == "dataset" or _takes_path(flag.hint)):
             value = _without_tilde(value)
+        if isinstance(value, str) and flag is not None and flag.option.parse is names_in:
+            value = names_in(value)
+        if isinstance(value, str) and flag is not None and _is_only_path(flag.hint):
+            value = Path(value)
         if flag is None or flag.holder is None:
             arguments[name] = value
         else:
@@ -159,6 +164,12 @@ def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
 def _takes_path(hint: Any) -> bool:
     """Whether the type of a field has a path in it."""
     return hint is Path or any(_takes_path(part) for part in get_args(hint))
+
+
+def _is_only_path(hint: Any) -> bool:
+    """Whether a field has a path, and no text that names one."""
+    kinds = get_args(get_args(hint)[0])  # without the Option
+    return Path in kinds and str not in kinds
 
 
 def _without_tilde(value: Any) -> Any:

@@ -6,17 +6,18 @@
     results = ruler.score("runs/oracle")
 
 An argument that takes a list of names or files also takes a single one: `lengths="4k"` or
-`lengths=["4k", "128k"]`. An error that the caller can correct is a RulerError with one sentence,
-which names the command's flag: `--lengths` is `lengths`. A wrong name of an argument is a
-TypeError. With `progress` progress bars are shown on stderr, if it is a terminal. Slow packages are
-imported inside the calls.
+`lengths=["4k", "128k"]`. Names may also be separated by commas: `lengths="4k,128k"`. An error that
+the caller can correct is a RulerError with one sentence, which names the command's flag:
+`--lengths` is `lengths`. A wrong name of an argument, or a value of a wrong type, is a TypeError.
+With `progress` progress bars are shown on stderr, if it is a terminal. Slow packages are imported
+inside the calls.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -31,7 +32,7 @@ from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import RunOptions
 from ruler_eval.score.options import ErrorsOptions, ScoreOptions
-from ruler_release.option_arguments import takes
+from ruler_release.option_arguments import check_argument, takes
 from ruler_release.tokenizer_counts import tokens_by_tokenizer
 
 if TYPE_CHECKING:
@@ -117,6 +118,9 @@ def load(
     from contextlib import nullcontext
 
     from ruler_dataset import load as load_rows
+
+    check_argument("load", "dataset", dataset, Place)
+    check_argument("load", "config", config, str)
 
     with nullcontext() if progress else _no_bars():
         return load_rows(dataset, config, tokenizer, revision, verify)
@@ -325,6 +329,10 @@ def compare(
     from ruler_eval.analysis.compare import decision, seeds_of
     from ruler_eval.score.stored import check_different_runs, open_results
 
+    for name, results in (("a", a), ("b", b)):
+        check_argument("compare", name, results, Place | Mapping[str, Any])
+    for name, drop in (("max_drop", max_drop), ("max_task_drop", max_task_drop)):
+        check_argument("compare", name, drop, float | None)
     results_a = open_results(Path(a)) if isinstance(a, str | Path) else a
     results_b = open_results(Path(b)) if isinstance(b, str | Path) else b
     name_a = str(a) if isinstance(a, str | Path) else "a"

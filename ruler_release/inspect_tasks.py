@@ -72,7 +72,7 @@ from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
-COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens", "none_word")
+SAMPLE_COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens", "none_word")
 CONTINUES = ("vllm", "sglang", "sagemaker")
 """Inspect's providers that continue the assistant's turn when a prompt ends with one."""
 RAW = ("vllm-completions", "openai-api-completions")
@@ -218,7 +218,9 @@ def _samples(
     samples = []
     for config in configs:
         rule = scoring_task(config.task, config.dataset, release)
-        for row in release.some_rows(config.name, COLUMNS, release.order(config.name)[:limit]):
+        for row in release.some_rows(
+            config.name, SAMPLE_COLUMNS, release.order(config.name)[:limit]
+        ):
             metadata = {
                 "config": config.name,
                 "group": config.task if is_one_each else config.name,

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
@@ -26,6 +28,8 @@ Arguments = ParamSpec("Arguments")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
 _WIDTH = 100
+_MAX_VALUE = 60
+"""Characters of a value of a wrong type that are shown."""
 
 
 def takes(
@@ -101,13 +105,13 @@ def _check_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> None:
-    """Raise TypeError that names the function, and suggests the right name for a wrong one."""
+    """Raise TypeError that names the function and the argument with a wrong name or type."""
     for right_name, flag in flags_of(kind).items():
         if flag.option.other_name in kwargs:
             wrong_name = flag.option.other_name
             raise TypeError(f"{name}() has no argument '{wrong_name}': it is '{right_name}'.")
     try:
-        signature.bind(*args, **kwargs)
+        arguments = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         message = f"{name}() {error}"
         for keyword in kwargs:
@@ -116,3 +120,68 @@ def _check_arguments(
             except RulerError as unknown:
                 message = str(unknown)
         raise TypeError(message) from None
+    for argument, value in arguments.items():
+        parameter = signature.parameters[argument]
+        if value is not parameter.default:
+            check_argument(name, argument, value, parameter.annotation)
+
+
+def check_argument(function: str, name: str, value: Any, hint: Any) -> None:
+    """Raise TypeError if a value does not have the type of an argument."""
+    if has_type(value, hint):
+        return
+    *kinds, last = _kinds_in(hint)
+    takes = f"{', '.join(kinds)} or {last}" if kinds else last
+    shown = f"{repr(value)[:_MAX_VALUE]} ({type(value).__name__})"
+    raise TypeError(f"{function}() takes {takes} for '{name}', not {shown}.")
+
+
+def has_type(value: Any, hint: Any) -> bool:
+    """Return whether a value has the type of an argument.
+
+    True and False are not numbers, and a text may be a path. Values in a list are checked, those
+    of an iterator are not.
+    """
+    kind = get_origin(hint)
+    if kind in (Union, UnionType):
+        return any(has_type(value, part) for part in get_args(hint))
+    if hint is float or hint is int:
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    if hint is Path:
+        return isinstance(value, str | Path)
+    if kind is None:
+        return hint is Any or isinstance(value, hint)
+    if kind is Mapping:
+        return isinstance(value, Mapping)
+    of_values = get_args(hint)[0]
+    if isinstance(value, str):  # one name, or names separated by commas
+        return of_values is str
+    if not isinstance(value, Iterable):
+        return False
+    return not isinstance(value, list | tuple | set) or all(
+        has_type(part, of_values) for part in value
+    )
+
+
+_KINDS = {
+    bool: "True or False",
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    Mapping: "a dict",
+    NoneType: "None",
+}
+_IN_A_LIST = {str: "texts", Path: "paths", float: "numbers"}
+
+
+def _kinds_in(hint: Any) -> list[str]:
+    """Return what an argument takes, in words."""
+    kind = get_origin(hint)
+    if kind in (Union, UnionType):
+        return [words for part in get_args(hint) for words in _kinds_in(part)]
+    if hint in _KINDS or kind is Mapping:
+        return [_KINDS[kind or hint]]
+    of_values = get_args(hint)[0]
+    parts = get_args(of_values) or (of_values,)
+    return [f"a list of {' or '.join(_IN_A_LIST[part] for part in parts)}"]

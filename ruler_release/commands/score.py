@@ -127,7 +127,7 @@ def score(options: ScoreCommand) -> None:
 
     Example: ruler score runs/qwen runs/llama --format latex --out table.tex
     """
-    from ruler_eval.score.stored import check_different_places, check_different_runs
+    from ruler_eval.score.stored import check_different_places, check_different_runs, open_results
 
     places = separate_runs(paths(options.files))
     format = "markdown" if options.markdown else options.format
@@ -136,7 +136,13 @@ def score(options: ScoreCommand) -> None:
     check_file(table_file, f"table.{SUFFIXES[format]}")
     if places:
         check_different_places(places)
-        all_results = [_results_of(place, options) for place in places]
+        changes_scores = _changes_scores(places, options)
+        all_results = [
+            _scored(replace(options, files=place, out=None), quiet=True)
+            if changes_scores
+            else open_results(place)
+            for place in places
+        ]
         check_different_runs(all_results, [str(place) for place in places])
     else:
         single = replace(options, out=None) if is_table else options
@@ -169,12 +175,12 @@ def separate_runs(files: Sequence[Path]) -> list[Path]:
     return [] if len(folders) == len(files) and are_one_run(folders) else list(files)
 
 
-def _results_of(place: Path, options: ScoreCommand) -> Results:
-    """Return the results of one of several runs, or of a results.json.
+def _changes_scores(places: Sequence[Path], options: ScoreCommand) -> bool:
+    """Return whether a flag changes scores, so that runs which are scored are scored again.
 
-    A RUN folder that is scored already is scored again only for flags that change its scores.
+    Raises RulerError if one of the places is a results.json, which cannot be scored again.
     """
-    from ruler_eval.score.stored import is_results, open_results
+    from ruler_eval.score.stored import is_results
 
     flags = []
     for field in fields(ScoreOptions):
@@ -182,13 +188,13 @@ def _results_of(place: Path, options: ScoreCommand) -> Results:
         is_set = getattr(options, field.name) != field.default
         if option is not None and is_set and field.name not in ("files", "out"):
             flags.append(flag_of(field.name, option))
-    if flags and is_results(place):
-        raise RulerError(
-            f"'{place}' is scored already: leave {flags[0]} out, or name its RUN folder or files."
-        )
-    if flags:
-        return _scored(replace(options, files=place, out=None), quiet=True)
-    return open_results(place)
+    for place in places:
+        if flags and is_results(place):
+            raise RulerError(
+                f"'{place}' is scored already: leave {flags[0]} out, or name its RUN folder or "
+                "files."
+            )
+    return bool(flags)
 
 
 def _scored(options: ScoreCommand, quiet: bool) -> Results:

@@ -172,6 +172,27 @@ def test_help_shows_the_types_and_what_is_returned(name):
     assert not signature.endswith("-> None")
 
 
+def test_names_may_be_separated_by_commas_as_in_a_flag(out, tmp_path):
+    names = "vt_4k, niah_single_1_4k"
+    run = ruler.run(out, configs=names, backend="oracle", out=tmp_path / "run", limit=1)
+    assert sorted(run.states) == ["niah_single_1_4k", "vt_4k"]
+
+
+def results_of(release, folder):
+    """Return a run of two rows that is scored."""
+    run = folder / "run"
+    ruler.run(release, configs="vt_4k", backend="oracle", out=run, limit=2)
+    ruler.score(run, partial=True, name="m")
+    return run
+
+
+def test_a_folder_and_names_may_be_texts_in_every_call(out, tmp_path):
+    with pytest.raises(ruler.RulerError, match="'none' has no verdict"):
+        ruler.report(results_of(out, tmp_path), out=tmp_path / "a.html", doctor="none")
+    with pytest.raises(ruler.RulerError, match="9k"):
+        ruler.doctor(base_url="http://127.0.0.1:1/v1", model="m", dataset=out, lengths="9k")
+
+
 def test_a_wrong_name_of_an_argument_names_the_function_and_a_similar_one(out, tmp_path):
     with pytest.raises(TypeError) as error:
         ruler.run(out, config="vt_4k", backend="oracle", out=tmp_path)
@@ -179,6 +200,38 @@ def test_a_wrong_name_of_an_argument_names_the_function_and_a_similar_one(out, t
     with pytest.raises(TypeError) as error:
         ruler.run(out, backend="oracle", out=tmp_path)
     assert str(error.value) == "run() missing a required argument: 'configs'"
+
+
+def oracle(**arguments):
+    return ruler.run(
+        **{"dataset": "r", "configs": "a", "backend": "oracle", "out": "o"} | arguments
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: oracle(configs=5), "run() takes a text or a list of texts for 'configs', not 5"),
+        (lambda: oracle(limit="3"), "an integer or None for 'limit', not '3' (str)."),
+        (lambda: oracle(limit=True), "an integer or None for 'limit', not True (bool)."),
+        (lambda: oracle(temperature="hot"), "a number or None for 'temperature', not 'hot'"),
+        (lambda: oracle(backend=None), "run() takes a text for 'backend', not None"),
+        (lambda: ruler.verify(None), "verify() takes a text or a path for 'root', not None"),
+        (lambda: ruler.score(3), "a text, a path or a list of texts or paths for 'files', not 3"),
+        (lambda: ruler.score("r", name=5), "score() takes a text or None for 'name', not 5 (int)."),
+        (lambda: ruler.score("r", partial="no"), "takes True or False for 'partial', not 'no'"),
+        (lambda: ruler.build("r", lengths=[4096]), "a list of texts for 'lengths', not [4096]"),
+        (lambda: ruler.build("r", seed="a"), "build() takes an integer for 'seed', not 'a' (str)."),
+        (lambda: ruler.decide("r", max_drop="5"), "takes a number for 'max_drop', not '5' (str)."),
+        (lambda: ruler.compare(3, "r"), "compare() takes a text, a path or a dict for 'a', not 3"),
+        (lambda: ruler.compare("r", "r", max_drop="2"), "a number or None for 'max_drop', not '2'"),
+        (lambda: ruler.load("r", 5), "load() takes a text for 'config', not 5 (int)."),
+    ],
+)
+def test_a_value_of_a_wrong_type_names_the_argument_and_what_it_takes(call, message):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -246,6 +247,10 @@ _DIED = (
     "A worker process died, probably because memory ran out; finished files are kept. "
     "Run the command again, with fewer --workers."
 )
+_NOT_STARTED = (
+    "The worker processes did not start. In a Python script, call `build` or `verify` under "
+    '`if __name__ == "__main__":`, or with workers=1.'
+)
 _MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
 
 
@@ -273,7 +278,8 @@ def process_pool(worker: Any, workers: int) -> Iterator[Run]:
         return
     context = multiprocessing.get_context("spawn")
     until_closed, end = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _start_process, (worker, until_closed))
+    started = context.Event()
+    pool = ProcessPoolExecutor(workers, context, _start_process, (worker, until_closed, started))
 
     def run(step: Step, items: Iterable[Any]) -> Iterator[Any]:
         for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
@@ -282,7 +288,7 @@ def process_pool(worker: Any, workers: int) -> Iterator[Run]:
     try:
         yield run
     except BrokenProcessPool:
-        raise RulerError(_DIED) from None
+        raise RulerError(_DIED if started.is_set() else _NOT_STARTED) from None
     finally:
         end.close()  # ends the processes, also those that are at work
         pool.shutdown(cancel_futures=True)
@@ -291,10 +297,11 @@ def process_pool(worker: Any, workers: int) -> Iterator[Run]:
 _worker: Any = None  # of a process of the pool
 
 
-def _start_process(worker: Any, until_closed: Connection) -> None:
+def _start_process(worker: Any, until_closed: Connection, started: Event) -> None:
     """In a new process: keep the worker, leave Ctrl-C to the parent, and exit when it does."""
     global _worker
     _worker = worker
+    started.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_after, args=(until_closed,), daemon=True).start()
 

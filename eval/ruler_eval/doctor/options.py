@@ -104,7 +104,7 @@ class DoctorOptions:
             metavar="RUN",
         ),
     ] = None
-    dataset: Annotated[str, Option("The release.", panel=WHAT, short="-d", metavar="RELEASE")] = (
+    dataset: Annotated[Place, Option("The release.", panel=WHAT, short="-d", metavar="RELEASE")] = (
         "ruler"
     )
     lengths: Annotated[

@@ -21,7 +21,7 @@ from ruler_eval.doctor.answers import SCORE_COLUMNS, Key
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
 
-COLUMNS = (*SCORE_COLUMNS, "input", "max_new_tokens", "length", "evidence")
+ROW_COLUMNS = (*SCORE_COLUMNS, "input", "max_new_tokens", "length", "evidence")
 DEFAULT_LENGTH = 32768
 """Tokens. Without --lengths, the shortest and the longest length up to this one are used."""
 REVEALING = ("niah_multiquery", "cwe", "vt", "cwe_easy", "cwe_hard")
@@ -92,7 +92,7 @@ def make_plan(
     for config in reserve:
         length = release.parse(config).length
         wanted = orders[config][: planned[config] + max_extra]
-        for row in release.some_rows(config, COLUMNS, wanted):
+        for row in release.some_rows(config, ROW_COLUMNS, wanted):
             facts[config, row["index"]] = _facts(length, row)
             rows[config, row["index"]] = {name: row[name] for name in SCORE_COLUMNS}
     return RowPlan(

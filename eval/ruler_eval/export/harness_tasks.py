@@ -212,7 +212,7 @@ def lighteval_name(kind: str, config: Config) -> str:
 
 # ---- NeMo Evaluator --------------------------------------------------------------------------
 
-COLUMNS = (
+NEMO_COLUMNS = (
     "index",
     "task",
     "input",
@@ -227,7 +227,7 @@ ENDPOINTS = {"direct": "chat", "frozen": "completions"}
 
 def write_nemo(job: ExportJob) -> str:
     """Write benchmarks, rows, budgets and scorer; return the command that evaluates them."""
-    tasks = write_tasks(job, "nemo_benchmarks.py", nemo_name, COLUMNS)
+    tasks = write_tasks(job, "nemo_benchmarks.py", nemo_name, NEMO_COLUMNS)
     for kind, endpoint in ENDPOINTS.items():
         write_yaml(job.folder / f"{endpoint}.yaml", run_settings(tasks, kind, endpoint))
     job.write_readme(

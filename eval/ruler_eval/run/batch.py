@@ -1,13 +1,14 @@
 """Batch files: requests for a batch API or `vllm run-batch`, and their answers.
 
-    RUN/batch/requests-001.jsonl    {"custom_id": "vt_4k/0", "method": "POST",
+    RUN/batch/requests-001.jsonl    {"custom_id": "vt_4k/0/a04ae4c4", "method": "POST",
                                      "url": "/v1/chat/completions", "body": {"model": …}}
-    an answer file                  {"custom_id": "vt_4k/0", "error": null,
+    an answer file                  {"custom_id": "vt_4k/0/a04ae4c4", "error": null,
                                      "response": {"status_code": 200, "body": {"choices": …}}}
 
 There are two backends: one writes the requests of the missing rows and answers none, the other
-finds answers by `custom_id`. A row without an answer (it was not sent, or its batch expired) stays
-missing and is written again the next time.
+finds answers by `custom_id`. That ends with the beginning of the digest of the configuration's
+rows, so that answers to another release are refused. A row without an answer (it was not sent, or
+its batch expired) stays missing and is written again the next time.
 """
 
 from __future__ import annotations
@@ -50,9 +51,17 @@ MAX_NAME = 200
 """Characters of an unknown custom_id that are shown."""
 
 
-def custom_id(config: str, index: int, sample: int = 0) -> str:
-    """Return the name of a request: configuration, row, and the sample if it is not the first."""
-    return f"{config}/{index}/{sample}" if sample else f"{config}/{index}"
+Sample = tuple[str, int, int]
+"""A configuration, the index of a row, and the number of one of its samples."""
+CUSTOM_ID = re.compile(r"(.+?)/(\d{1,9})(?:/(\d{1,4}))?(?:/([0-9a-f]{8}))?", re.ASCII)
+"""Earlier versions wrote no digest."""
+
+
+def custom_id(sample: Sample, release: Release) -> str:
+    """Return the name of a request: configuration, row, sample (but the first), and digest."""
+    config, index, number = sample
+    digest = release.rows_sha256(config)[:8]
+    return f"{config}/{index}/{number}/{digest}" if number else f"{config}/{index}/{digest}"
 
 
 def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
@@ -145,6 +154,10 @@ class BatchFiles(Backend):
 class BatchRequests(BatchFiles):
     """Writes the requests of all prompts into as few files as the limits of batch APIs allow."""
 
+    def __init__(self, options: RunOptions, release: Release) -> None:
+        super().__init__(options)
+        self._release = release
+
     def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Write the requests into numbered files. No prompt is answered.
 
@@ -171,7 +184,7 @@ class BatchRequests(BatchFiles):
         sampling = with_seed(self._sampling, self.provider, prompt.sample)
         model = self.options.model
         line = {
-            "custom_id": custom_id(prompt.config, prompt.index, prompt.sample),
+            "custom_id": custom_id((prompt.config, prompt.index, prompt.sample), self._release),
             "method": "POST",
             "url": ENDPOINT,
             "body": chat_body(prompt, self._mode, model, sampling, self._extra, self.provider),
@@ -187,7 +200,7 @@ class BatchAnswers(BatchFiles):
     def __init__(self, options: RunOptions, release: Release) -> None:
         """Read all files. Raises RulerError for a line that is not an answer to a row's request."""
         super().__init__(options)
-        self._answers: dict[str, dict[str, Any]] = {}
+        self._answers: dict[Sample, dict[str, Any]] = {}
         for path in options.answers:
             self._read(path, release)
 
@@ -199,14 +212,15 @@ class BatchAnswers(BatchFiles):
                     if not line.strip():
                         continue
                     name, answer = _parse_answer(line, f"'{path}', line {number},")
-                    if not _is_row(name, release, self.options):
+                    sample = _sample_of(name, release, self.options)
+                    if sample is None:
                         raise RulerError(
                             f"'{path}', line {number}, answers '{name[:MAX_NAME]}', "
                             "which is not a row of this run: give the answers to the requests "
                             "of this run."
                         )
-                    if name not in self._answers or not _has_answer(self._answers[name]):
-                        self._answers[name] = answer
+                    if sample not in self._answers or not _has_answer(self._answers[sample]):
+                        self._answers[sample] = answer
         except OSError as error:
             raise RulerError(system_error_sentence(error)) from error
 
@@ -221,7 +235,7 @@ class BatchAnswers(BatchFiles):
         is_answered = False
         models = AnsweringModels(self.options.model)
         for prompt in prompts:
-            answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
+            answer = self._answers.get((prompt.config, prompt.index, prompt.sample))
             if answer is None or field_of(answer, "error", "code") in NEVER_RUN:
                 continue
             request = Request(prompt=prompt, context_window=self.context_window, fields=fields)
@@ -266,12 +280,15 @@ def _has_answer(answer: Mapping[str, Any]) -> bool:
     return not answer.get("error") and status in (200, None) and error_in(body) is None
 
 
-def _is_row(name: str, release: Release, options: RunOptions) -> bool:
-    """Whether a custom_id names a sample of a row of the release."""
-    match = re.fullmatch(r"(.+?)/(\d{1,9})(?:/(\d{1,4}))?", name, re.ASCII)
+def _sample_of(name: str, release: Release, options: RunOptions) -> Sample | None:
+    """Return the sample that a custom_id names; None if it is not one of the run's rows."""
+    match = CUSTOM_ID.fullmatch(name)
     if match is None or match[1] not in release.configs:
-        return False
-    return int(match[2]) < release.size(match[1]) and int(match[3] or 0) < options.repeats
+        return None
+    sample = (match[1], int(match[2]), int(match[3] or 0))
+    is_of_run = sample[1] < release.size(match[1]) and sample[2] < options.repeats
+    is_of_release = match[4] is None or release.rows_sha256(match[1]).startswith(match[4])
+    return sample if is_of_run and is_of_release else None
 
 
 def outcome_of(answer: Mapping[str, Any], request: Request) -> Answer | Failure:

@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_folder, parse_json, write_whole
+from ruler_common.files import check_folder, check_outside_rows, parse_json, write_whole
 from ruler_common.manifest import MANIFEST
 from ruler_eval.run.reply_rules import Kind
 
@@ -219,6 +219,7 @@ class Records:
         """
         from filelock import FileLock, Timeout
 
+        check_outside_rows(self.folder)
         if not self.folder.is_dir():  # an existing one may be read-only
             check_folder(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -381,7 +382,7 @@ def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:
     if name in ("decide.alpha", "decide.rule"):  # set by the version, not by an option
         remedy = "continue with the version that started it"
     elif name in ("decide.max_drop", "decide.max_task_drop"):
-        remedy = "use the old value: a limit is fixed before the first row"
+        remedy = "use the old value: a margin is fixed before the first row"
     else:
         remedy = "use the old value"
     old = "none" if before is None else json.dumps(before, ensure_ascii=False)

@@ -44,7 +44,8 @@ def start_backend(
         if name == "batch":
             from ruler_eval.run.batch import BatchAnswers, BatchRequests
 
-            return BatchAnswers(options, release) if options.answers else BatchRequests(options)
+            kind = BatchAnswers if options.answers else BatchRequests
+            return kind(options, release)
         from ruler_eval.run.oracle import Oracle
 
         return Oracle(options, release)

@@ -45,7 +45,7 @@ class Thinking(TypedDict):
     budget: int
 
 
-class Limit(TypedDict):
+class FixedMargin(TypedDict):
     """The margin that `ruler decide` fixed before the first row."""
 
     max_drop: float
@@ -86,7 +86,7 @@ class RunFacts(TypedDict, total=False):
     data_revision: str | None
     rows: dict[str, str]  # rows_sha256 by configuration
     sessions: list[SessionFacts]
-    decide: Limit
+    decide: FixedMargin
     decision: StoppedAt
     estimate: StoppedAt
 

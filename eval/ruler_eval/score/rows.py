@@ -25,7 +25,7 @@ from ruler_score.language_text import Language
 from ruler_score.oneruler_rules import authors_leave_out
 from ruler_score.split_reasoning import ReasoningState
 
-COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
+ROW_COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
 """The columns that scoring needs."""
 _MAX_NAMES = 4  # of configurations in a message
 _NO_ANSWER = Prediction("", 0, "")
@@ -305,7 +305,7 @@ def _rows(
     order = release.order(name)
     _check_rows(name, samples, order, release)
     asked = _rows_asked(name, run, order)
-    for row in release.rows(name, COLUMNS):
+    for row in release.rows(name, ROW_COLUMNS):
         if asked is None or row["index"] in asked or row["index"] in samples:
             yield row
 

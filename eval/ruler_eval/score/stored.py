@@ -63,11 +63,20 @@ def open_different_results(places: Sequence[Path]) -> list[Results]:
 
 
 def check_different_runs(all_results: Sequence[Results], names: Sequence[str]) -> None:
-    """Raise RulerError if two results are of the same answers of a run, by the same rules."""
+    """Raise RulerError if two results are of the same answers of a run, by the same rules.
+
+    Equal files of another tool may come from two models, and are noted on stderr.
+    """
     for (name_a, a), (name_b, b) in combinations(zip(names, all_results, strict=True), 2):
-        is_same_run = bool(a["run"].get("sessions")) and a["run"] == b["run"]
         has_same_answers = {*a["predictions"].values()} == {*b["predictions"].values()}
-        if is_same_run and has_same_answers and a["rules"] == b["rules"]:
+        if not has_same_answers or a["rules"] != b["rules"]:
+            continue
+        if not a["run"].get("sessions") and not b["run"].get("sessions"):
+            note(
+                f"'{name_a}' and '{name_b}' are scores of equal files of predictions: make sure "
+                "that they are not two copies of one model's."
+            )
+        elif a["run"] == b["run"]:
             raise RulerError(
                 f"'{name_a}' and '{name_b}' are copies of the same run: name two runs."
             )

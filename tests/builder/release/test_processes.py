@@ -59,6 +59,17 @@ def test_a_process_that_dies_is_one_sentence():
         list(run(Adder.add, [1, 99]))
 
 
+def test_a_script_without_a_main_guard_is_told_so(tmp_path):
+    script = tmp_path / "script.py"
+    out, options = str(tmp_path / "out"), {"lengths": ["1k", "2k"], "tasks": "vt", "rows": 1}
+    options |= {"sources": "embedded", "workers": 2}
+    script.write_text(f"import ruler_release as ruler\nruler.build({out!r}, **{options!r})\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "did not start. In a Python script, call `build` or `verify` under `if __name__" in last
+
+
 def interrupt_after_the_first() -> None:
     with process_pool(Adder(0), 2) as run:
         for _ in run(Adder.wait_forever, [0, 1, 1]):

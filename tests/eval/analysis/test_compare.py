@@ -214,6 +214,21 @@ def test_a_run_and_its_copy_are_refused(write_run, tmp_path, command):
     assert "are the same run: name two runs." in ruler_error(command, run, link, *more)
 
 
+@pytest.mark.parametrize("command", ["compare", "score", "report"])
+def test_equal_files_of_another_tool_under_two_names_are_noted(built, tmp_path, command):
+    line = {"config": "vt_4k", "index": 0, "prediction": "none"}
+    scored = []
+    for name in ("a", "b"):
+        file = tmp_path / f"{name}.jsonl"
+        write_lines(file, line)
+        scored.append(tmp_path / f"{name}.results.json")
+        ruler_output("score", file, "-d", built, "--name", name, "--out", scored[-1])
+    more = {"report": ["--out", tmp_path / "a.html"]}.get(command, [])
+    _, stderr, code = ruler(command, *scored, *more)
+    stderr = " ".join(stderr.split())
+    assert (code, "b.results.json' are scores of equal files of predictions" in stderr) == (0, True)
+
+
 def test_a_run_scored_by_two_rules_is_shown_side_by_side(write_run, tmp_path):
     run, other = write_run(right, "run", configs=["vt_4k"]), tmp_path / "other.json"
     ruler_output("score", run)

@@ -245,5 +245,10 @@ def test_the_average_of_each_of_several_runs_is_checked(two, write_run):
 def test_flags_that_change_scores_score_every_run_again_and_refuse_a_results_json(two):
     ruler_output("score", *two, "--threshold", "base")
     assert load(two[0])["options"]["threshold"] == "base"
+
+
+def test_a_results_json_that_cannot_be_scored_again_is_refused_before_a_run_is_scored(two):
+    ruler_output("score", *two)
     error = ruler_error("score", two[0], two[1] / "results.json", "--threshold", "base")
     assert "is scored already: leave --threshold out" in error
+    assert load(two[0])["options"]["threshold"] == "chat"

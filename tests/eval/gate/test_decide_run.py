@@ -261,7 +261,7 @@ def test_a_stopped_run_has_no_intervals_that_are_not_valid(base, tmp_path):
     ruler_error("results", run, "--model", "o/m", "--dataset-repo", "o/r")
     with pytest.raises(
         RulerError,
-        match=r"decide.max_drop = 20.0, not 5.0: .*: a limit is fixed before the first row",
+        match=r"decide.max_drop = 20.0, not 5.0: .*: a margin is fixed before the first row",
     ):
         ruler_release.decide(base, **{**options(run), "max_drop": 5})
     with pytest.raises(RulerError, match="--max-drop 20 was fixed before"):

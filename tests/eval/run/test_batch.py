@@ -58,8 +58,10 @@ def read(tmp_path: Path) -> Callable[..., RunSummary]:
 
 
 def requests(folder: Path) -> list[dict[str, Any]]:
+    """Return the requests of a run, without the digest at the end of their names."""
     files = batch.request_files(folder)
-    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    return [{**line, "custom_id": line["custom_id"].rpartition("/")[0]} for line in lines]
 
 
 def answer(custom_id: str, text: str = "42", reason: str = "stop", **body: Any) -> dict[str, Any]:
@@ -312,6 +314,17 @@ def test_a_file_that_has_no_answers_of_this_run_is_refused(vt, read, line, messa
     with pytest.raises(RulerError, match=message):
         read(answer("vt_4k/0"), line)
     assert states(vt.folder) == {}
+
+
+def test_answers_to_the_rows_of_another_release_are_refused(vt, read):
+    run(vt)
+    (file,) = batch.request_files(vt.folder)
+    name = json.loads(file.read_text().splitlines()[0])["custom_id"]
+    other = f"{name.rpartition('/')[0]}/00000000"
+    with pytest.raises(RulerError, match=f"answers '{other}', which is not a row of this run"):
+        read(answer(name), answer(other))
+    assert states(vt.folder) == {}
+    assert read(answer(name)).missing == 4
 
 
 def test_a_malformed_body_fails_its_row(vt, read):
