@@ -85,9 +85,11 @@ def _score_sentences(series: Series) -> list[str]:
     group = series.groups["all"]
     tasks = number_of(group["tasks"], "task")
     if group["average"]["score"] is not None:
-        return [
-            f"{series.label} scores {_with_interval(group['average'])} on average over {tasks}."
-        ]
+        lengths = {name: mean for name, mean in group["lengths"].items() if mean["tokens"]}
+        whole = [name.upper() for name, mean in lengths.items() if not mean["lacking"]]
+        where = f" at {', '.join(whole)}" if len(whole) < len(lengths) else ""
+        score = _with_interval(group["average"])
+        return [f"{series.label} scores {score} on average over {tasks}{where}."]
     means = []
     for length, mean in group["lengths"].items():
         if mean["score"] is not None:

@@ -61,6 +61,7 @@ def test_the_commands_that_it_names_work(tmp_path, monkeypatch):
     assert "niah_multikey_3_2k" in outputs["compare"]
     page = (tmp_path / "ruler-example/report.html").read_text(encoding="utf-8")
     assert "Different deployment. The answers differ in 6 of 8 rows" in page
+    assert "on average over 13 tasks at 4K." in page  # at 2K a task is missing
     assert " wrong rows were sorted" not in page  # all of them were
     assert "README.md" in stdout
 
