@@ -16,7 +16,7 @@ from ruler_common.names import LANGUAGES
 from ruler_score.language_rules import LanguageRules
 from ruler_score.language_text import read_rules
 
-MODULE = Path(__file__).parent.parent / "eval/ruler_score/language_rules.py"
+MODULE = Path(__file__).parent.parent / "eval/ruler_score/language_table.py"
 _TABLE_BEGINS = "\nLANGUAGES: dict[str, LanguageRules] = {\n"
 """Everything below it is generated."""
 _TABLE_ENDS = '''\

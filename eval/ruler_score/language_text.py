@@ -13,7 +13,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .language_rules import LANGUAGES, LanguageRules
+from .language_rules import LanguageRules
+from .language_table import LANGUAGES
 
 Language = str | LanguageRules
 """The ISO 639-1 code of one of the 26 languages, or the rules of another one (`read_rules`)."""

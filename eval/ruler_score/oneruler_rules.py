@@ -40,7 +40,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .language_rules import LANGUAGES
+from .language_table import LANGUAGES
 from .language_text import Language, is_letter, normalize, numbers, read_answer, rules_for
 
 NONE_WORDS = {language: rules.none for language, rules in LANGUAGES.items()}

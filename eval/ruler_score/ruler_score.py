@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # All modules of the metric are imported here, because `evaluate` copies only those.
-from .language_rules import LANGUAGES, LanguageRules
+from .language_rules import LanguageRules
+from .language_table import LANGUAGES
 from .language_text import read_rules
 from .oneruler_rules import authors_leave_out
 from .reasoning_marks import find_marks as find_marks

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .language_rules import LANGUAGES
+from .language_table import LANGUAGES
 from .language_text import Language, normalize
 from .oneruler_rules import (
     answer_in,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_score.language_rules import LANGUAGES
+from ruler_score.language_table import LANGUAGES
 from ruler_score.reasoning_marks import token_mark
 from ruler_score.ruler_score import score_row
 from ruler_score.split_reasoning import opened_reasoning, split_reasoning
