@@ -20,7 +20,7 @@ from pathlib import Path
 from ruler_common.files import read_toml
 from ruler_common.manifest import CUSTOM_SUITE, Manifest, is_standard
 from ruler_common.names import LANGUAGES
-from ruler_common.text import number_of
+from ruler_common.text import number_of, some_of
 
 FROZEN = Path(__file__).resolve().parent / "frozen"
 
@@ -146,16 +146,17 @@ def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
             unlisted.append(name)
     if different:
         names = [*different]
-        differ = f"{_first_of(names)} {'differ' if len(names) > 1 else 'differs'}"
+        differ = f"{some_of(names, 1)} {'differ' if len(names) > 1 else 'differs'}"
         why = ", ".join(different[names[0]]) or "a change of the builder"
         text = f"Custom rows, not the frozen ones of {version}: {differ}: {why}"
         if unlisted:
-            text += f"; {_first_of(unlisted)} {'are' if len(unlisted) > 1 else 'is'} not among them"
+            verb = "are" if len(unlisted) > 1 else "is"
+            text += f"; {some_of(unlisted, 1)} {verb} not among them"
         return f"{text}."
     if len(unlisted) == len(manifest["files"]):
         return f"Custom rows: no configuration here is among the frozen ones of {version}."
     if unlisted:
-        return f"These are the frozen rows of {version}, except for {_first_of(unlisted)}."
+        return f"These are the frozen rows of {version}, except for {some_of(unlisted, 1)}."
     return f"These are the frozen rows of {version}."
 
 
@@ -218,9 +219,4 @@ def are_frozen(label: str) -> bool:
 
 def _not_in_lock(data_version: str | None, configs: Sequence[str]) -> str:
     """Return the reason for rows with the settings but not the digest of the lock."""
-    return f"{_first_of(configs)} not among the frozen rows of {data_version}"
-
-
-def _first_of(configs: Sequence[str]) -> str:
-    """Return the first of several names and the number of the others: `vt_4k and 2 more`."""
-    return configs[0] if len(configs) == 1 else f"{configs[0]} and {len(configs) - 1} more"
+    return f"{some_of(configs, 1)} not among the frozen rows of {data_version}"

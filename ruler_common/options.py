@@ -140,9 +140,9 @@ def _held_flags(holder: str, held: OptionsOf) -> dict[str, Flag]:
 def create(kind: Callable[..., Options], *args: Any, **values: Any) -> Options:
     """Create options from the values of flags; those that a field holds are collected in it.
 
-    A `~` at the beginning of a path is the user's folder: shells leave it in `--out=~/runs`, and in
-    a notebook there is no shell. Positional values are files and folders. Names may be separated by
-    commas, as in a flag.
+    A `~` at the start of a path becomes the user's home folder, because shells do not expand it in
+    `--out=~/runs` and notebooks have no shell. Positional values are files and folders. A string of
+    names is split at its commas, as on the command line.
     """
     args = tuple(_without_tilde(value) for value in args)
     arguments: dict[str, Any] = {}

@@ -62,6 +62,13 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def some_of(names: Iterable[str], max_names: int = 4) -> str:
+    """Return names separated by commas, or the first and the number of the others: `and 3 more`."""
+    names = list(names)
+    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + more
+
+
 def one_line(error: object, max_chars: int = 300) -> str:
     """Return the text of an error on one line, shortened, without its full stop."""
     return " ".join(str(error).split())[:max_chars].rstrip(".")

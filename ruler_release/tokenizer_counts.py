@@ -64,7 +64,7 @@ def tokens_by_tokenizer(
 
     if limit < 1:
         raise RulerError("--limit takes a number of rows per configuration, at least 1.")
-    release = Release.open(str(dataset))
+    release = Release.open(dataset)
     files, fitted = _files(release, several(configs), several(lengths))
     specs = [spec for spec in dict.fromkeys(several(tokenizers)) if spec != fitted]
     names = [fitted, *(split_spec(spec)[0] for spec in specs)]

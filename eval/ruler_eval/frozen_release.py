@@ -27,6 +27,7 @@ from ruler_common.hub import hub_file, is_repository
 from ruler_common.languages import LanguageFacts, custom_facts, custom_languages, language_facts
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, LANGUAGES, Config, Names
+from ruler_common.options import Place
 from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import command_line
 from ruler_score.language_rules import LanguageRules
@@ -91,9 +92,9 @@ class Release:
     _checked: set[str] = field(default_factory=set)
 
     @classmethod
-    def open(cls, source: str, revision: str | None = None) -> Release:
+    def open(cls, place: Place, revision: str | None = None) -> Release:
         """Open a folder or a repository (ORG/NAME). Raises RulerError."""
-        root = Path(source)
+        source, root = str(place), Path(place)
         if root.exists() or not is_repository(source):
             return cls(source, root, read_manifest(root))
         path = hub_file(source, MANIFEST, revision)

@@ -13,7 +13,7 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen import frozen_sentence
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.options import Option
-from ruler_common.text import MANY, command_line, note, number_of, sentences, show, table
+from ruler_common.text import MANY, command_line, note, number_of, sentences, show, some_of, table
 
 if TYPE_CHECKING:
     from ruler_builder.release.build import BuildPlan, Built
@@ -146,9 +146,8 @@ def _show_lengths(manifest: Manifest) -> None:
 def show_size(plan: BuildPlan) -> None:
     """Print the size of a build to stderr, unless it is small, and which files it replaces."""
     if plan.damaged:
-        first, *others = plan.damaged
-        more = f" and {len(others)} more" if others else ""
-        note(sentences(f"Lost or changed since it was built, and built again: {first}{more}."))
+        files = some_of(plan.damaged, 1)
+        note(sentences(f"Lost or changed since it was built, and built again: {files}."))
     if plan.rows < _MIN_ROWS_TO_ANNOUNCE:
         return
     minutes = plan.cpu_seconds / 60

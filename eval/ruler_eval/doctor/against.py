@@ -116,7 +116,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             f"--against takes the URL of a server (http://…/v1), hf, or a RUN folder; '{against}' "
             "is none of them."
         )
-    release = Release.open(str(options.dataset), options.engine.get("data_revision"))
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
     if stored is not None:
         plan = _stored_plan(options, release, stored)
@@ -169,7 +169,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
 def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
     """Store the answers that a later `--against RUN` compares. Raises RulerError."""
     assert options.save is not None
-    release = Release.open(str(options.dataset), options.engine.get("data_revision"))
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
     files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
     run = options.run_options(plan.configs, options.save)
@@ -187,7 +187,7 @@ def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
 
 def dry_run(options: DoctorOptions) -> list[str]:
     """Return the plan in sentences, without a model or a request. Raises RulerError."""
-    release = Release.open(str(options.dataset), options.engine.get("data_revision"))
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
     against = str(options.against)
     is_stored = options.against is not None and against != HF and "://" not in against

@@ -63,7 +63,7 @@ def _conclusion(comparison: Comparison) -> str:
         return (
             f"The answers differ in {tally.only_b} of {rows} ({share:.1f} %) where the server "
             f"repeats its own; {noise} (p = {comparison.p:.2g}, {confirmed} confirmed). Different "
-            "is not worse, nor another model: in 16 bits another engine is enough. "
+            "is not worse, and may be the same model: in 16 bits another engine can be enough. "
             f"Over rows like these the score can drop by {bound:.0f} points at most (95 %). "
             "Whether it does: ruler decide."
         )

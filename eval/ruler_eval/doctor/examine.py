@@ -168,7 +168,7 @@ def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
 
     Raises RulerError, for example if the server is down; the same command then continues.
     """
-    release = Release.open(str(options.dataset), options.engine.get("data_revision"))
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
     folder = open_folder(options, release)
     if not folder.is_new:
         say(f"Continuing the examination in '{folder.path}', which was interrupted.")
@@ -255,7 +255,7 @@ def verdict_on_template(engine: Engine, max_loss: float) -> Verdict:
 
 def dry_run(options: DoctorOptions) -> list[str]:
     """Return the plan in sentences, without a model or a request. Raises RulerError."""
-    release = Release.open(str(options.dataset), options.engine.get("data_revision"))
+    release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"), FRESH_ROWS)
     conditions, _ = testable(options.tokenizer, options.engine.get("mode"))
     if "text" in conditions and "template" in conditions:  # the server's mode decides which

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ruler_common.text import number_of, sentences, table
+from ruler_common.text import number_of, sentences, some_of, table
 from ruler_eval.doctor.conditions import CONDITIONS, SIDE_PHRASES
 from ruler_eval.doctor.outcomes import EXIT_CODES, OUTCOMES
 from ruler_eval.doctor.verdict import Finding, TokenFacts, Verdict
@@ -23,8 +23,6 @@ STATES = {
 }
 MIN_SCORE = 1.0
 """A score, in %, below which no loss can be seen and something else is wrong."""
-MAX_NAMED = 6
-"""Configurations without a right answer that are named."""
 TOKENS_TITLE = "Counted tokens"
 BOS_REMEDY = "do not send a BOS, or stop the server from adding one (add_special_tokens)"
 UNSEEN_FAULTS = (
@@ -206,11 +204,8 @@ def _sound(verdict: Verdict) -> str:
             f"{drift.smallest_loss:.0f} points would have been seen)."
         )
     if verdict.without_right:
-        named, more = verdict.without_right[:MAX_NAMED], len(verdict.without_right) - MAX_NAMED
-        text += (
-            f" No loss could be seen in {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
-            ": no answer there was right."
-        )
+        configs = some_of(verdict.without_right)
+        text += f" No loss could be seen in {configs}: no answer there was right."
     return f"{text} {_not_tested(verdict)}{UNSEEN_FAULTS}"
 
 

@@ -54,7 +54,7 @@ MAX_NAME = 200
 Sample = tuple[str, int, int]
 """A configuration, the index of a row, and the number of one of its samples."""
 CUSTOM_ID = re.compile(r"(.+?)/(\d{1,9})(?:/(\d{1,4}))?(?:/([0-9a-f]{8}))?", re.ASCII)
-"""Earlier versions wrote no digest."""
+"""Requests that were written before the digest was added have none."""
 
 
 def custom_id(sample: Sample, release: Release) -> str:

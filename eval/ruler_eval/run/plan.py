@@ -133,7 +133,7 @@ def plan_run(
         options = replace(options, model="oracle")
     _check_combinations(options)
     shard = Shard.parse(options.shard) if options.shard else None
-    release = Release.open(str(options.dataset), options.data_revision)
+    release = Release.open(options.dataset, options.data_revision)
     if options.data_revision is not None and release.revision is None:
         raise RulerError(
             f"'{options.dataset}' is a folder: --data-revision is for a Hub repository."

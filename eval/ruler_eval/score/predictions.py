@@ -26,7 +26,7 @@ from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import Names, parse_length
 from ruler_common.options import paths
-from ruler_common.text import number_of
+from ruler_common.text import number_of, some_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
 from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, check_settings, shard_folders
@@ -41,7 +41,6 @@ from ruler_eval.score.source import Source
 
 _LINES = (".jsonl", *(f".jsonl{suffix}" for suffix in COMPRESSED_SUFFIXES))
 _INSPECT_LOG = (".eval",)
-_MAX_NAMES = 4  # of runs in a message
 _SETTINGS = (
     "model",
     "revision",
@@ -256,10 +255,8 @@ def _files_of_a_tool(path: Path, below: Sequence[Path]) -> list[Path]:
 def _refuse_several(path: Path, runs: Iterable[str]) -> None:
     names = list(dict.fromkeys(runs))
     if len(names) > 1:
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         raise RulerError(
-            f"'{path}' has several runs ({', '.join(names[:_MAX_NAMES])}{more}): give the files of "
-            "one run at a time."
+            f"'{path}' has several runs ({some_of(names)}): give the files of one run at a time."
         )
 
 
@@ -294,7 +291,7 @@ def are_one_run(folders: Sequence[Path]) -> bool:
 def _open_release(options: PredictionOptions, settings: Sequence[RunFacts]) -> Release | None:
     """Open the named release, or else the one that the last session read."""
     if options.dataset is not None:
-        return Release.open(str(options.dataset), options.revision)
+        return Release.open(options.dataset, options.revision)
     source = revision = None
     for run in settings:
         revision = run.get("data_revision")

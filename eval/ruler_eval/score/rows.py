@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ruler_common.errors import RulerError
+from ruler_common.text import some_of
 from ruler_eval.frozen_release import PartialRow, Release, ReleaseLanguages
 from ruler_eval.prediction import Prediction, ScoredConfig, digest, read_name
 from ruler_eval.score.own_run import RunFacts
@@ -27,7 +28,6 @@ from ruler_score.split_reasoning import ReasoningState
 
 ROW_COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
 """The columns that scoring needs."""
-_MAX_NAMES = 4  # of configurations in a message
 _NO_ANSWER = Prediction("", 0, "")
 
 
@@ -318,8 +318,8 @@ def _check_same_row(row: PartialRow, answer: Prediction, release: Release | None
         what = "question differs" if same_outputs else "references differ"
         if release is None:
             raise RulerError(
-                f"'{answer.where}' is not a sample of row {row['index']} (its {what} from those of "
-                "the samples before it): give each row an index of its own."
+                f"'{answer.where}' is not a sample of row {row['index']}: its {what} from the "
+                "earlier samples'. Give each row its own index."
             )
         raise RulerError(
             f"'{answer.where}' answers a row {row['index']} that is not the release's (its "
@@ -517,9 +517,9 @@ def _check_release(run: RunFacts, configs: Iterable[str], release: Release) -> N
     unknown = [name for name in configs if name not in release.configs]
     if unknown:
         raise RulerError(
-            f"There are predictions for {_list(unknown)}, which '{release.source}' does not have; "
-            f"it has {_list(release.configs)}. Name the release they were made on with --dataset, "
-            "or leave --dataset out to score files by their own references."
+            f"There are predictions for {some_of(unknown)}, which '{release.source}' does not "
+            f"have; it has {some_of(release.configs)}. Name the release they were made on with "
+            "--dataset, or leave --dataset out to score files by their own references."
         )
 
 
@@ -540,12 +540,6 @@ def _check_rows(
             f"{unknown[0].index}): they were made on other rows. Name their release with "
             "--dataset, or their references with --references FOLDER."
         )
-
-
-def _list(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more
 
 
 def _rows_asked(name: str, run: RunFacts, order: Sequence[int]) -> frozenset[int] | None:

@@ -192,7 +192,7 @@ def release_of(
     if source is None:
         return None
     if dataset is not None:
-        return Release.open(str(dataset), revision)
+        return Release.open(dataset, revision)
     revision = results["dataset"]["revision"]
     if not Path(source).is_dir() and revision is None:
         raise RulerError(f"The run was scored on '{source}', which was not found: add --dataset.")

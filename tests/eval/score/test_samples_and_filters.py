@@ -191,4 +191,4 @@ def test_samples_of_two_rows_under_one_index_are_refused_without_naming_a_releas
         for sample, reference in enumerate(("ABC", "DEF"))
     ]
     error = ruler_error("score", write_lines(tmp_path / "vt_4k.jsonl", *records))
-    assert "is not a sample of row 0 (its references differ from those of the samples" in error
+    assert "is not a sample of row 0: its references differ from the earlier samples'." in error
