@@ -112,6 +112,17 @@ def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_p
             assert result[key] == pytest.approx(error, abs=1e-3)
 
 
+def test_its_readme_counts_the_rows_and_the_wrong_answers():
+    text = " ".join((EXAMPLE / "README.md").read_text(encoding="utf-8").split())
+    rows = Counter(line["config"] for line in Records(EXAMPLE / RUNS[0]).read())
+    assert set(rows.values()) == {10}
+    tasks = Counter(config.rsplit("_", 1)[1] for config in rows)
+    assert f"10 of each of {tasks['2k']} tasks at 2k (qa_2 does not fit)" in text
+    assert f"10 of each of {tasks['4k']} tasks at 4k" in text
+    wrong = sum(sum(kinds.values()) for kinds in KINDS.values())
+    assert f"27 of the {wrong} wrong ones" in text  # 27: `ruler errors` with the whole prompts
+
+
 def test_both_runs_answer_the_same_rows_with_one_setting_changed():
     full, quantised = (Records(EXAMPLE / name) for name in RUNS)
     assert full.digests() == quantised.digests()
