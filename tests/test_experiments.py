@@ -46,7 +46,10 @@ def test_every_command_runs(release, oneruler, suite_release, tmp_path):
         shutil.rmtree(tmp_path / "runs/other", ignore_errors=True)
         if "runs/other" in line:  # another model on the same rows
             first = line.split("runs/")[1].split()[0]
-            shutil.copytree(tmp_path / "runs" / first, tmp_path / "runs/other")
-            line += " --name one --name two"
+            other = tmp_path / "runs/other"
+            shutil.copytree(tmp_path / "runs" / first, other)
+            (other / "results.json").unlink(missing_ok=True)
+            text = (other / "run.json").read_text(encoding="utf-8")
+            (other / "run.json").write_text(text.replace('"oracle"', '"other"'), encoding="utf-8")
         done = in_process.ruler(*small(line).split()[1:], cwd=tmp_path)
         assert done.code == 0, f"{line}: {done.stderr}{done.stdout}"

@@ -17,6 +17,7 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import run
+from tests.embedded_release import contents
 
 
 def scribble(folder: Path, name: str, text: str) -> Path:
@@ -118,7 +119,7 @@ def test_a_complete_run_in_a_read_only_folder_prints_its_summary(options, small,
     run(replace(options, configs=("vt_4k",)))
     for lock in options.out.glob(".*.lock"):
         lock.unlink()
-    before = {path.name: path.read_bytes() for path in options.out.iterdir()}
+    before = contents(options.out)
     for folder in (*small.parents, *tmp_path.parents, small, tmp_path):
         if folder.owner() == Path.home().owner() and folder.is_relative_to("/tmp/"):
             folder.chmod(0o755)  # for the other user
@@ -130,7 +131,7 @@ def test_a_complete_run_in_a_read_only_folder_prints_its_summary(options, small,
     assert "No failures: 5 rows answered." in text
     assert "All rows of 1 configuration were answered completely." in text
     assert "has missing rows and cannot be written: name a new --out" in text
-    assert {path.name: path.read_bytes() for path in options.out.iterdir()} == before
+    assert contents(options.out) == before
 
 
 @pytest.mark.parametrize(
