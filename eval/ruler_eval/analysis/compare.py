@@ -161,6 +161,7 @@ class Comparison(TypedDict):
     b: ComparedModel
     settings: dict[str, list[str]]  # the settings of run.json that differ, as [A's, B's]
     unpaired: dict[Side, int]  # the rows of each that the other does not have
+    unpaired_configurations: dict[Side, list[str]]  # those without a row of the other
     configurations: dict[str, CellDifference]
     lengths: dict[str, Difference]
     all: Difference
@@ -210,6 +211,10 @@ def compare(a: Results, b: Results) -> Comparison:
         "unpaired": {
             "a": len(a["rows"]["index"]) - paired,
             "b": len(b["rows"]["index"]) - paired,
+        },
+        "unpaired_configurations": {
+            "a": [name for name in a["configurations"] if name not in pairs.rows],
+            "b": [name for name in b["configurations"] if name not in pairs.rows],
         },
         "configurations": _cell_differences(pairs),
         "lengths": _length_differences(lengths, pairs),

@@ -18,7 +18,7 @@ import altair as alt
 
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
-from ruler_common.text import bounds, number, number_of, shortened
+from ruler_common.text import bounds, number, number_of, shortened, some_of
 from ruler_eval.analysis.compare import (
     ComparedModel,
     Comparison,
@@ -444,10 +444,13 @@ def _worst_configuration(result: Comparison) -> list[str]:
 def unpaired_rows(result: Comparison) -> str:
     """Return how many rows of each model the other does not have, or ""."""
     texts = []
-    if count := result["unpaired"]["a"]:
-        texts.append(f"{number_of(count, 'row')} of A that B does not have")
-    if count := result["unpaired"]["b"]:
-        texts.append(f"{number_of(count, 'row')} of B that A does not have")
+    sides: tuple[tuple[Side, Side], ...] = (("a", "b"), ("b", "a"))
+    for side, other in sides:
+        if count := result["unpaired"][side]:
+            text = f"{number_of(count, 'row')} of {side.upper()} that {other.upper()} does not have"
+            if names := result["unpaired_configurations"][side]:
+                text += f" (all rows of {some_of(names)})"
+            texts.append(text)
     return " and ".join(texts)
 
 

@@ -51,7 +51,10 @@ def test_rows_that_only_one_model_has_are_counted_next_to_the_verdict(tmp_path):
         paths.append(path)
     done = ruler("compare", *paths, "--max-drop", "2", "--short")
     assert done.code == 0
-    note = "Not compared: 500 rows of A that B does not have and 20 rows of B that A does not have."
+    note = (
+        "Not compared: 500 rows of A that B does not have (all rows of vt_8k) and 20 rows of B "
+        "that A does not have (all rows of cwe_4k)."
+    )
     assert note in " ".join(done.stdout.split())
     assert "on the rows that both have" in " ".join(ruler("score", *paths).stdout.split())
     done = ruler("compare", *pair(tmp_path, 0), "--max-drop", "2", "--short")
