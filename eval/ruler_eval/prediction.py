@@ -39,10 +39,13 @@ def row_number(value: Any) -> int:
 def finish_reason_of(reason: str | None) -> str | None:
     """Return what the finish reason of a run or of another tool means: stop, length, does_not_fit.
 
-    Any other one is returned as it is: it is not known whether the answer is complete.
+    None if there is none, also a printed one: "null". Any other one is returned as it is: it is not
+    known whether the answer is complete.
     """
     end = end_of(reason)
-    return {"stop": "stop", "length": "length", "too_long": "does_not_fit"}.get(end or "", reason)
+    if end is None:
+        return None
+    return {"stop": "stop", "length": "length", "too_long": "does_not_fit"}.get(end, reason)
 
 
 def digest(text: str) -> str:

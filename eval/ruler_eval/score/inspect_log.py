@@ -93,13 +93,12 @@ def prediction(row: Mapping[str, Any], output: ModelOutput, **more: Any) -> Pred
     parts = [] if isinstance(content, str) else content
     thinking = "\n".join(part.reasoning for part in parts if part.type == "reasoning")
     truncated = stop == "max_tokens" and not output.completion.strip()
-    reason = finish_reason_of(stop)
     more["error"] = more.get("error") or output.error
     return Prediction(
         str(row["config"]),
         row_number(row["index"]),
         output.completion,
-        finish_reason=reason if reason in ("length", "does_not_fit") else "stop",
+        finish_reason=finish_reason_of(stop),
         thinking=thinking or None,
         thinking_ended=not truncated if thinking else None,
         thinking_tokens=usage.reasoning_tokens if usage else None,

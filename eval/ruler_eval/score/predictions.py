@@ -360,7 +360,7 @@ def _read(
             if read.model:
                 models[read.model] = None
             predictions.rows += read.rows
-            predictions.damaged += read.notes
+            predictions.damaged += read.notes + _notes_on_ends(file, read.rows)
             predictions.files[str(file)] = sha256_of(file)
             if not read.rows:
                 predictions.damaged.append(f"{file} has no predictions")
@@ -413,6 +413,20 @@ def _notes_on_names(files: Mapping[Path, ReadFile]) -> list[str]:
                 "models"
             )
     return notes
+
+
+def _notes_on_ends(file: Path, rows: Iterable[Prediction]) -> list[str]:
+    """Return a note on answers that neither ended nor reached their limit: a filter, an abort."""
+    known = (None, "stop", "length")
+    others = [row for row in rows if row.finish_reason not in known and not row.failed]
+    if not others:
+        return []
+    answers = number_of(len(others), "answer")
+    reasons = some_of(dict.fromkeys(f"'{row.finish_reason}'" for row in others))
+    return [
+        f"{file}: {answers} ended with {reasons} and may be incomplete: scored as they are (the "
+        f"first at {others[0].where})"
+    ]
 
 
 def _refuse_two_runs(read: ReadFile, run_of_answer: dict[tuple[str, int], str]) -> None:

@@ -279,6 +279,14 @@ def test_a_log_is_read_as_json_and_its_epochs_are_samples(package, built, tmp_pa
         assert (cell["rows_requested"], cell["repeats"], cell["duplicated"]) == (2, 2, 0)
 
 
+def test_an_answer_that_a_filter_ended_is_noted(package, built, tmp_path):
+    task = package.ruler(str(built), "qa_1_4k", limit=2)
+    log, _ = evaluate(task, lambda turns: output("part", "content_filter"), tmp_path)
+    stdout, error, code = ruler_command("score", log.location, "--out", tmp_path / "r.json")
+    assert code == 0, error
+    assert "2 answers ended with 'content_filter' and may be incomplete" in " ".join(stdout.split())
+
+
 def test_a_log_of_another_task_is_refused(logged, tmp_path):
     from inspect_ai.log import read_eval_log, write_eval_log
 

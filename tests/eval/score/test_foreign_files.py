@@ -43,6 +43,19 @@ def test_a_printed_null_is_not_an_error_and_not_reasoning(null, tmp_path):
     assert read(path).rows[0].failed
 
 
+@pytest.mark.parametrize("reason", ["abort", "incomplete", "content_filter", "SAFETY", "odd"])
+def test_an_answer_with_another_end_is_noted(reason, tmp_path):
+    ends = ["stop", reason, "length", reason]
+    fields = [{"finish_reason": end, "outputs": ["ABC"]} for end in ends]
+    lines = [record("vt_4k", place, "ABC", **more) for place, more in enumerate(fields)]
+    (note,) = read(write_lines(tmp_path / "a.jsonl", *lines)).damaged
+    assert f"2 answers ended with '{reason}' and may be incomplete: scored as they are" in note
+    assert note.endswith("(the first at " + str(tmp_path / "a.jsonl") + ":2)")
+    plain = ["stop", "eos_token", "MAX_TOKENS", "null", ""]
+    lines = [record("vt_4k", place, "ABC", finish_reason=end) for place, end in enumerate(plain)]
+    assert read(write_lines(tmp_path / "a.jsonl", *lines)).damaged == []
+
+
 def test_columns_in_a_line_are_refused_with_the_form_to_write(tmp_path):
     """A document of columns is read, but a record has one configuration."""
     columns = {"config": ["vt_4k"] * 2, "index": [0, 1], "prediction": ["a", "b"]}
