@@ -131,7 +131,7 @@ def test_a_killed_decision_resumes_to_the_same_verdict(base, changed):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    assert 4 <= len(list(read_lines(path))) < 2 * whole["rows"]
+    assert 4 <= len(list(read_lines(path))) < ROWS
     resumed = decided(base, model, out)
     for field in ("verdict", "rows", "of", "interval"):
         assert resumed[field] == whole[field], field

@@ -72,4 +72,4 @@ def test_the_extra_installs_what_its_backend_needs(extra_python, small, tiny, tm
     ]
     done = subprocess.run([*map(str, command)], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "No failures: 1 row" in done.stdout + done.stderr
+    assert "Next: ruler score" in done.stdout  # a row that fails ends with another code
