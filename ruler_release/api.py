@@ -331,6 +331,8 @@ def compare(
 
     for name, results in (("a", a), ("b", b)):
         check_argument("compare", name, results, Place | Mapping[str, Any])
+        if isinstance(results, Mapping) and not results.keys() >= {"configurations", "rows"}:
+            raise RulerError(f"'{name}' is not what `score` returns: give that, or a RUN folder.")
     for name, drop in (("max_drop", max_drop), ("max_task_drop", max_task_drop)):
         check_argument("compare", name, drop, float | None)
     results_a = open_results(Path(a)) if isinstance(a, str | Path) else a

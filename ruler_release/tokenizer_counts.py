@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.options import NameOrNames, Place, several
+from ruler_release.option_arguments import check_argument
 
 if TYPE_CHECKING:
     from ruler_eval.frozen_release import Release
@@ -62,6 +63,10 @@ def tokens_by_tokenizer(
     from ruler_common.text import steps
     from ruler_eval.frozen_release import Release
 
+    check_argument("tokens_by_tokenizer", "tokenizers", tokenizers, NameOrNames)
+    check_argument("tokens_by_tokenizer", "configs", configs, NameOrNames)
+    check_argument("tokens_by_tokenizer", "lengths", lengths, NameOrNames | None)
+    check_argument("tokens_by_tokenizer", "limit", limit, int)
     if limit < 1:
         raise RulerError("--limit takes a number of rows per configuration, at least 1.")
     release = Release.open(dataset)

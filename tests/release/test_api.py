@@ -226,6 +226,8 @@ def oracle(**arguments):
         (lambda: ruler.compare(3, "r"), "compare() takes a text, a path or a dict for 'a', not 3"),
         (lambda: ruler.compare("r", "r", max_drop="2"), "a number or None for 'max_drop', not '2'"),
         (lambda: ruler.load("r", 5), "load() takes a text for 'config', not 5 (int)."),
+        (lambda: ruler.tokens_by_tokenizer("r", 5), "a list of texts for 'tokenizers', not 5"),
+        (lambda: ruler.tokens_by_tokenizer("r", "a", limit="2"), "an integer for 'limit', not '2'"),
     ],
 )
 def test_a_value_of_a_wrong_type_names_the_argument_and_what_it_takes(call, message):
@@ -254,6 +256,8 @@ def test_a_value_of_a_wrong_type_names_the_argument_and_what_it_takes(call, mess
         ),
         (lambda out: ruler.score(out, threshold="high"), "not chat, base or a score"),
         (lambda out: ruler.compare(out, out), "results.json"),
+        (lambda out: ruler.compare({}, out), "'a' is not what `score` returns"),
+        (lambda out: ruler.report([]), "There is nothing to show: name scored RUN folders"),
     ],
 )
 def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out, call, message):

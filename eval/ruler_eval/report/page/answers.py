@@ -69,6 +69,8 @@ def open_runs(
         RulerError: for what is not a result, and for answers or rows that are not those that were
             scored.
     """
+    if not paths:
+        raise RulerError("There is nothing to show: name scored RUN folders or results.json files.")
     all_results = open_different_results(paths)
     runs = []
     for label, results, path in zip(
