@@ -148,6 +148,9 @@ def show_size(plan: BuildPlan) -> None:
     if plan.damaged:
         files = some_of(plan.damaged, 1)
         note(sentences(f"Lost or changed since it was built, and built again: {files}."))
+    if plan.lost:
+        files = some_of(plan.lost, 1)
+        note(sentences(f"Lost, and not built again, for this command does not name it: {files}."))
     if plan.rows < _MIN_ROWS_TO_ANNOUNCE:
         return
     minutes = plan.cpu_seconds / 60

@@ -84,6 +84,8 @@ class BuildPlan:
     missing: list[FileJob]
     # Of these, the paths that the release lists: the file is lost, or differs from its digest
     damaged: list[str]
+    # Other paths that the release lists: the file is lost, and was not asked for
+    lost: list[str]
     # Of the missing files; tokens if every window is full
     rows: int
     tokens: int
@@ -135,6 +137,9 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         missing.append(job)
         rows += job.rows
         tokens += job.tokens
+    requested = {job.config.path for job in jobs}
+    listed = release["files"].keys() if release else set()
+    lost = sorted(path for path in listed - requested if not (root / path).exists())
     _refuse_two_kinds(root, lengths)
     _refuse_other_sources(root, joined, existing, sources)
     return BuildPlan(
@@ -146,6 +151,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         files=len(jobs),
         missing=missing,
         damaged=damaged,
+        lost=lost,
         rows=rows,
         tokens=tokens,
     )

@@ -122,6 +122,16 @@ def test_a_lost_and_a_changed_file_are_built_again(release, tmp_path):
     assert contents(root) == contents(release)
 
 
+def test_a_build_of_other_files_names_a_lost_one(release, tmp_path):
+    root = Path(shutil.copytree(release, tmp_path / "lost"))
+    (root / "data/tekken/4k/vt.parquet").unlink()
+    for tasks in ("cwe", "vt"):
+        done = ruler("build", root, *ARGUMENTS, "--tasks", tasks)
+        says = "Lost, and not built again, for this command does not name it: data/tekken/4k/vt.par"
+        assert (says in " ".join(done.stderr.split())) == (tasks == "cwe")
+    assert "Lost" not in ruler("build", root, *ARGUMENTS).stderr
+
+
 def test_another_length_extends_a_release_and_changes_none_of_its_files(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "more"))
     built = build(replace(SAME, root=root, lengths=("8k",), tasks=("vt",)))
