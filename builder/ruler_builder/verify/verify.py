@@ -278,38 +278,43 @@ def rebuilt_manifest(
 def _source_entries(
     manifest: Manifest, files: Mapping[str, FileEntry], sources: Sources
 ) -> dict[str, SourceEntry]:
-    """Return the manifest entries of the sources that files are made of."""
+    """Return the manifest entries of the sources that files are made of.
+
+    Those of a language folder are copied: it was not given, or is another than the release's.
+    """
     entries: dict[str, SourceEntry] = {}
     for entry in files.values():
         for name in sources_of(manifest, Config.from_entry(manifest["dataset"], entry)):
+            if name not in registry():
+                if name in manifest["sources"]:
+                    entries[name] = manifest["sources"][name]
+                continue
             try:
                 entries[name] = sources.entry(name)
-            except RulerError:  # of a language whose folder was not given
-                if name in registry():
-                    entries[name] = source_entry(registry()[name].canonical)
-                elif name in manifest["sources"]:
-                    entries[name] = manifest["sources"][name]
+            except RulerError:  # the manifest names an embedded text that the project does not have
+                entries[name] = source_entry(registry()[name].canonical)
     return entries
 
 
 def _language_entries(
     manifest: Manifest, files: Mapping[str, FileEntry], sources: Sources
 ) -> dict[str, LanguageEntry]:
-    """Return the wording of the languages, from their prompts if they are on this machine."""
-    entries: dict[str, LanguageEntry] = {}
-    custom = custom_languages(manifest)
+    """Return the wording of the languages, from their prompts if they are on this machine.
+
+    That of a language folder is copied, as in _source_entries.
+    """
     codes: set[str] = set()
     for file in files.values():
         codes |= {file["language"], file["instruction_language"]}
-    for code in sorted(codes):
+    entries: dict[str, LanguageEntry] = {}
+    for code in sorted(codes & manifest["languages"].keys()):
+        entries[code] = manifest["languages"][code]
+    for code in sorted(codes - custom_languages(manifest).keys()):
         try:
-            names = language_sources(code, custom=code in custom).prompts
-            if all(map(sources.has, names)):
+            if all(map(sources.has, language_sources(code, custom=False).prompts)):
                 entries[code] = read_language(code, sources).entry
-        except RulerError:  # its folder was not given, or a file of it is damaged
+        except RulerError:  # a file of it is damaged
             pass
-        if code not in entries and code in manifest["languages"]:
-            entries[code] = manifest["languages"][code]
     return entries
 
 
