@@ -30,7 +30,7 @@ import numpy as np
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
 from ruler_common.text import number_of
-from ruler_eval.score.results import Cell, Results, is_control, lengths_of
+from ruler_eval.score.results import Cell, Results, is_control, lengths_of, tokenizer_of
 from ruler_eval.tasks import FAMILIES
 
 _NOT_PARAMETERS = ("family", "max_new_tokens")
@@ -78,7 +78,7 @@ def panels(results: Results) -> list[Panel]:
     by_tokenizer: dict[str, list[Cell]] = {}
     for cell in results["configurations"].values():
         if cell["score"] is not None and languages_of(cell) == "en":
-            by_tokenizer.setdefault(cell["tokenizer"] or "unknown", []).append(cell)
+            by_tokenizer.setdefault(tokenizer_of(cell), []).append(cell)
     all_panels = []
     for tokenizer, cells in by_tokenizer.items():
         scored = {c["task"]: described[c["task"]] for c in cells if c["task"] in described}
@@ -196,7 +196,7 @@ def observations(results: Mapping[str, Results]) -> dict[Observation, dict[str, 
     scores: dict[Observation, dict[str, float]] = {}
     for name, result in results.items():
         for cell in result["configurations"].values():
-            place = (name, cell["tokenizer"] or "unknown", cell["length"], languages_of(cell))
+            place = (name, tokenizer_of(cell), cell["length"], languages_of(cell))
             if cell["score"] is not None and not is_control(cell):
                 scores.setdefault(place, {})[cell["task"]] = cell["score"]
     return scores

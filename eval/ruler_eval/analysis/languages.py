@@ -36,6 +36,7 @@ from ruler_eval.score.results import (
     lengths_of,
     row_values,
     rows_by_config,
+    tokenizer_of,
 )
 
 Cells = Mapping[str, Cell]
@@ -204,7 +205,7 @@ def table_of_cells(cells: Cells, about: Mapping[str, LanguageFacts]) -> pd.DataF
             "task": cell["task"],
             "length": cell["length"],
             "max_length": cell["max_length"],
-            "tokenizer": cell["tokenizer"] or "unknown",
+            "tokenizer": tokenizer_of(cell),
             "languages": languages,
             "text": cell["language"],
             "instruction": cell["instruction_language"],

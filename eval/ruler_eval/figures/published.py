@@ -20,7 +20,7 @@ from ruler_eval.published.published_tables import (
     PublishedTable,
     newest_tables,
 )
-from ruler_eval.score.results import describe_rows
+from ruler_eval.score.results import describe_rows, tokenizer_of
 
 MAX_MODELS = 10
 NOTE = (
@@ -119,7 +119,7 @@ def _own_record(series: Series, table: PublishedTable) -> Record | None:
         scores = {}
         for cell in series.run.results["configurations"].values():
             in_language = cell["language"] == cell["instruction_language"] == table.languages
-            of_tokenizer = (cell["tokenizer"] or "unknown") == series.tokenizer
+            of_tokenizer = tokenizer_of(cell) == series.tokenizer
             if cell["task"] == table.group and in_language and of_tokenizer:
                 scores[cell["length"]] = cell["score"]
         if scores.keys().isdisjoint(table.lengths):

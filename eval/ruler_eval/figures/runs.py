@@ -16,7 +16,7 @@ from ruler_common.frozen import are_frozen
 from ruler_common.text import number_of, shortened
 from ruler_eval.figures.figure import COUNT, Column, Figure
 from ruler_eval.figures.series import DATASET_TITLES, Runs, ScoredRun
-from ruler_eval.score.results import Cell, Results, describe_rows, warnings_of
+from ruler_eval.score.results import Cell, Results, describe_rows, tokenizer_of, warnings_of
 
 ENGINE_SETTINGS = (
     "max_model_len",
@@ -119,7 +119,7 @@ def facts_of(run: ScoredRun) -> dict[str, str]:
     """Return how a run was made, and how its rows ended, by the names of the facts."""
     results, settings = run.results, run.results["run"]
     dataset, cells = results["dataset"], results["configurations"]
-    tokenizers = {cell["tokenizer"] or "unknown" for cell in cells.values()}
+    tokenizers = {tokenizer_of(cell) for cell in cells.values()}
     facts = {
         "Model": short_text(results["model"]) or "not named",
         "Data": f"{DATASET_TITLES[dataset['name']]} {short_text(dataset['data_version'])}".strip(),

@@ -22,6 +22,7 @@ from ruler_eval.score.results import (
     Results,
     RowsByConfig,
     rows_by_config,
+    tokenizer_of,
 )
 from ruler_eval.score.stored import open_different_results
 
@@ -188,8 +189,7 @@ def chosen(results: Results, tokenizer: str, languages: str | None = None) -> di
     return {
         name: cell
         for name, cell in results["configurations"].items()
-        if (cell["tokenizer"] or "unknown") == tokenizer
-        and (languages is None or in_languages(cell, languages))
+        if tokenizer_of(cell) == tokenizer and (languages is None or in_languages(cell, languages))
     }
 
 

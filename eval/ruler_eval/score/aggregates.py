@@ -64,6 +64,7 @@ from ruler_eval.score.results import (
     RowsByConfig,
     Summary,
     is_control,
+    tokenizer_of,
 )
 
 Baseline = Literal["chat", "base"] | float
@@ -222,7 +223,7 @@ def summary(
     options = options or SummaryOptions()
     by_place: dict[str, dict[str, dict[str, Cell]]] = {}  # cells by tokenizer and languages
     for name, cell in cells.items():
-        by_languages = by_place.setdefault(cell["tokenizer"] or "unknown", {})
+        by_languages = by_place.setdefault(tokenizer_of(cell), {})
         by_languages.setdefault(languages_of(cell), {})[name] = cell
     aggregates: Summary = {}
     for tokenizer, by_languages in by_place.items():

@@ -320,6 +320,14 @@ def documents_of(results: Results) -> dict[str, Mapping[int, str]]:
     return documents
 
 
+def tokenizer_of(cell: Cell) -> str:
+    """Return the name of the tokenizer that counted a configuration's rows, to group and show it.
+
+    Files of other tools do not name it.
+    """
+    return cell["tokenizer"] or "unknown tokenizer"
+
+
 def lengths_of(cells: Iterable[Cell]) -> list[str]:
     """Return the names of the cells' lengths, shortest first."""
     tokens = {cell["length"]: cell["max_length"] for cell in cells}

@@ -338,7 +338,7 @@ def test_lengths_of_foreign_files_are_shown_as_they_are(tmp_path):
     assert headers[0] == ["task", "4K", "10000", "128000", "128K"]
     path.write_text("\n".join(path.read_text().splitlines()[:3]))
     results, stdout = scored(tmp_path, path)
-    group = results["summary"]["unknown"]["en"]["multi-hop tracing (VT)"]
+    group = results["summary"]["unknown tokenizer"]["en"]["multi-hop tracing (VT)"]
     assert group["effective_length_name"] == "128000"
     rows = [line for line in stdout.splitlines() if line.startswith("multi-hop")]
     effective = [row.partition("(")[0].split()[-1] for row in rows]
