@@ -324,10 +324,12 @@ def _method(run: ScoredRun) -> str:
     """Return the sentences about one run."""
     facts, results = facts_of(run), run.results
     title = DATASET_TITLES[results["dataset"]["name"]]
+    tokenizer = facts["Tokenizer of the rows"]
+    article = "an" if tokenizer.startswith("unknown") else "the tokenizer"
     sentences = [
         f"{facts['Model']} was evaluated on {title} ({describe_rows(results)}; digest of the rows "
-        f"{rows_digest(results)}), with the prompts counted by the tokenizer "
-        f"{facts['Tokenizer of the rows']}.",
+        f"{rows_digest(results)}), with the prompts counted by {article} "
+        f"{tokenizer}.",
         f"Answers were scored by ruler-release's rules, version {results['score_version']} "
         f"({facts['Rules']}).",
     ]
