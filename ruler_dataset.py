@@ -111,8 +111,11 @@ def load(
             "parquet", cached_as, data_files=files, features=features(), split=SPLIT
         )
     except (datasets.exceptions.DatasetGenerationError, *UNREADABLE) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise  # a full disk
+        if isinstance(error, OSError) and error.errno:  # a full disk, or no rights
+            raise RulerError(
+                f"The rows cannot be copied to the cache of `datasets` ({error}): set HF_HOME to a "
+                "folder that can be written."
+            ) from error
         raise RulerError(f"'{paths[0]}' cannot be read: fetch or build it again.") from error
     refuse_nulls(rows.data.table, paths[0])
     return rows

@@ -156,6 +156,19 @@ def test_a_path_with_wildcard_characters_loads_only_its_files(release, tmp_path,
     assert len(load(tmp_path / name, "vt_4k")) == 20
 
 
+def test_a_cache_that_cannot_be_written_is_one_sentence(release, tmp_path):
+    (tmp_path / "file").touch()
+    code = "import sys, ruler_dataset; ruler_dataset.load(sys.argv[1], 'vt_4k')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, release],
+        env={**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "file/cache")},
+        capture_output=True,
+        text=True,
+    )
+    assert "RulerError: The rows cannot be copied to the cache of `datasets` (" in done.stderr
+    assert "set HF_HOME to a folder that can be written." in done.stderr
+
+
 def test_public_names_exist_and_importing_them_imports_nothing_heavy():
     code = (
         "import sys, ruler_dataset\n"
