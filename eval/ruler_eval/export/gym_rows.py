@@ -62,17 +62,20 @@ def write_gym(job: ExportJob) -> str:
                     "none_word": row["none_word"],
                 }
                 file.write(json.dumps(line) + "\n")
-    _write_server(job, server)
+    names = [*dict.fromkeys(names)]
+    _write_server(job, server, names)
     prompt = "The user's turn ends with the line of RULER's Table 6 and the answer prefix."
-    job.write_readme(
-        "gym.md", server=server, example=names[-1], prompt=prompt if direct else "The input alone."
-    )
+    job.write_readme("gym.md", server=server, prompt=prompt if direct else "The input alone.")
     settings = f"resources_servers/{server}/configs/{server}.yaml"
     return f"cd {job.to} && gym eval run --config {settings} …   (see its README.md)"
 
 
-def _write_server(job: ExportJob, server: str) -> None:
-    """Write the resources server: the verifier, the metric, its configuration and requirements."""
+def _write_server(job: ExportJob, server: str, names: list[str]) -> None:
+    """Write the resources server: the verifier, the metric, its configuration and requirements.
+
+    `names` are the files of rows. NeMo Gym runs all of them in one split, and wants a licence from
+    a list of its own, on which the several licences of the rows (README.md) are not.
+    """
     place = job.folder / "resources_servers" / server
     (place / "configs").mkdir(parents=True)
     of_server = replace(job, folder=place)
@@ -94,6 +97,27 @@ def _write_server(job: ExportJob, server: str) -> None:
                         "name": f"{server}_resources_server",
                     },
                     "model_server": {"type": "responses_api_models", "name": "policy_model"},
+                    "datasets": [
+                        {
+                            "name": name,
+                            "type": "validation",
+                            "jsonl_fpath": f"data/{name}.jsonl",
+                            "license": "TBD",
+                            "num_repeats": 1,
+                        }
+                        for name in names
+                    ],
+                }
+            }
+        },
+        f"{server}_environment_server": {
+            "environment_servers": {
+                "legacy_agent": {
+                    "entrypoint": "app.py",
+                    "agent_server": {
+                        "type": "responses_api_agents",
+                        "name": f"{server}_simple_agent",
+                    },
                 }
             }
         },

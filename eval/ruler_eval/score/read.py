@@ -329,6 +329,23 @@ def nemo_skills(records: Records, source: Source) -> Iterator[Prediction]:
         )
 
 
+def nemo_gym(records: Records, source: Source) -> Iterator[Prediction]:
+    """Read NeMo Gym's rollouts of exported rows: the --output of `gym eval run`."""
+    for where, line in records:
+        response = line["response"]
+        source.add_model(response.get("model"))
+        yield from source.answers(
+            source.configs.of_record(line["config"]),
+            line["index"],
+            response,
+            outputs=line.get("outputs"),
+            prompt=line["responses_create_params"].get("input"),
+            sample=line.get("_ng_rollout_index"),
+            error=line.get("failure_reason"),
+            where=where,
+        )
+
+
 def helmet(records: Records, source: Source) -> Iterator[Prediction]:
     """Read HELMET's answers, the list `data` of its document; it shortens the prompts."""
     source.says_numbered = True
@@ -451,6 +468,11 @@ TOOLS = (
         matches=lambda keys: {"generation", "expected_answer"} <= {*keys},
         read=nemo_skills,
         paths=r"/output(?:-rs\d+)?\.jsonl$",
+    ),
+    Tool(
+        name="NeMo Gym",
+        matches=lambda keys: {"responses_create_params", "response", "config", "index"} <= {*keys},
+        read=nemo_gym,
     ),
     Tool(
         name="HELMET",

@@ -1,7 +1,8 @@
 """NeMo Gym's rows and verifier: its fields, its budgets, its rewards.
 
 The package needs a newer Python than the tests: the server is imported with the published names of
-its interface. With the classes of nemo-gym 0.4.0, its own RULER server gave the same 160 rewards.
+its interface. With the classes of nemo-gym 0.4.0, its own RULER server gave the same 160 rewards;
+with nemo-gym 0.7.0, the command of the README ran, and `ruler score` read what it wrote.
 """
 
 from __future__ import annotations
@@ -116,5 +117,10 @@ def test_the_configuration_names_the_server_and_its_agent(exported):
     assert (place / server["entrypoint"]).is_file()
     agent = settings["ruler_frozen_simple_agent"]["responses_api_agents"]["simple_agent"]
     assert agent["resources_server"]["name"] == "ruler_frozen_resources_server"
+    files = [dataset["jsonl_fpath"] for dataset in agent["datasets"]]
+    assert files == ["data/ruler_frozen_4k.jsonl"]
+    assert (exported / files[0]).is_file()
+    environment = settings["ruler_frozen_environment_server"]["environment_servers"]
+    assert environment["legacy_agent"]["agent_server"]["name"] in settings
     readme = (exported / "README.md").read_text(encoding="utf-8")
-    assert "--agent ruler_frozen_simple_agent --input data/ruler_frozen_4k.jsonl" in readme
+    assert "configs/ruler_frozen.yaml --split validation" in readme

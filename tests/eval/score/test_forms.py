@@ -67,6 +67,17 @@ def helmet(refs, text):
     return {**made, "output": text, "input_text": "…", "parsed_output": text, **measured}
 
 
+def nemo_gym(index, refs, text):
+    parts = [{"type": "output_text", "text": text, "annotations": []}]
+    message = {"type": "message", "role": "assistant", "content": parts, "status": "completed"}
+    response = {"object": "response", "model": "llama", "output": [message], "error": None}
+    asked = {"input": [{"role": "user", "content": "…"}], "max_output_tokens": 30}
+    row = {"config": "vt_4k", "index": index, "outputs": refs, "length": 4000, "subset": "vt"}
+    result = {"reward": 0.5, "strict": 0.0, "failure_kind": None, "failure_reason": None}
+    places = {"_ng_task_index": 7, "_ng_rollout_index": 0, "_ng_result_type": "success"}
+    return {"responses_create_params": asked, "response": response, **row, **result, **places}
+
+
 def lighteval(index, refs, text):
     doc = {"id": str(index), "query": "…", "choices": refs, "gold_index": [0, 1]}
     doc |= {"task_name": "ruler_frozen_4k:vt|0", "specific": {"task": "vt", "none_word": ""}}
@@ -133,6 +144,10 @@ CASES = {
     "NeMo-Skills": (
         [nemo(0, A, "ABC"), nemo(1, B, "GHI")],
         ["vt_4k", True, None],
+    ),
+    "NeMo Gym": (
+        [nemo_gym(0, A, "ABC"), nemo_gym(1, B, "GHI")],
+        ["vt_4k", True, "llama"],
     ),
     "HELMET": (
         {"args": HELMET_ARGS, "data": [helmet(A, "ABC"), helmet(B, "GHI")], "metrics": {}},
