@@ -150,7 +150,11 @@ def show_size(plan: BuildPlan) -> None:
         note(sentences(f"Lost or changed since it was built, and built again: {files}."))
     if plan.lost:
         files = some_of(plan.lost, 1)
-        note(sentences(f"Lost, and not built again, for this command does not name it: {files}."))
+        note(
+            sentences(
+                f"Lost, and not built again because this command does not ask for it: {files}."
+            )
+        )
     if plan.rows < _MIN_ROWS_TO_ANNOUNCE:
         return
     minutes = plan.cpu_seconds / 60
