@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.eval.run.run_options import model_options
 from tests.vllm.serving import served
@@ -20,7 +21,20 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a waiting thread leaves t
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the engine is its own worker:
 # a process less, each of which imports vLLM for 20 s of CPU
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+SERVER_FILES = {"test_vllm_batch", "test_vllm_doctor", "test_vllm_inspect", "test_vllm_server"}
 ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2}
+
+
+class ByServer(LoadScopeScheduling):
+    """Gives each worker whole files, and all files that use the shared server to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        name = Path(nodeid.partition("::")[0]).stem
+        return "server" if name in SERVER_FILES else name
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByServer:
+    return ByServer(config, log)
 
 
 @pytest.fixture(scope="session")

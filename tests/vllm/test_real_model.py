@@ -97,7 +97,7 @@ def of_transformers(order: RunOptions, kept: Any) -> Callable[[str], Answers]:
 
 
 @pytest.fixture(scope="module")
-def server(order: RunOptions, kept: Any) -> str:
+def started_server(order: RunOptions, kept: Any) -> str:
     """The base URL of the server that `--backend vllm` has started."""
     return str(kept(order, None).options.base_url[0])
 
@@ -113,9 +113,9 @@ def test_a_started_server_answers_as_transformers_does(order, of_transformers, m
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, server, mode):
+def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, started_server, mode):
     out = order.out.with_name(f"openai-{mode}")
-    options = replace(order, backend="openai", base_url=server, engine_args={})
+    options = replace(order, backend="openai", base_url=started_server, engine_args={})
     summary = run(replace(options, concurrency=2, mode=mode, out=out))
     assert summary.differences == 0
     wanted = {key: text.strip() for key, text in of_transformers(mode).items()}
@@ -164,10 +164,10 @@ def shared(a: list[int], b: list[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def test_a_killed_run_on_a_server_resumes_without_losing_rows(order, server, of_transformers):
+def test_a_killed_run_on_a_server_resumes_without_losing_rows(order, started_server, of_transformers):
     out = order.out.with_name("killed")
     command = ruler_command("run", "--dataset", order.dataset)
-    command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
+    command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", started_server]
     command += ["--model", order.model, "--mode", "prefill", "--concurrency", "1"]
     command += ["--out", str(out)]
     process = subprocess.Popen(command, start_new_session=True)

@@ -321,18 +321,19 @@ def test_an_endless_429_stops_the_run_with_rows_missing(options):
 def test_a_server_that_is_busy_with_other_rows_is_not_given_up(options, monkeypatch):
     """A queue of one: whatever else is sent while it answers gets 503."""
     monkeypatch.setattr(send_rows, "REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr(send_rows, "FIRST_ROW_SECONDS", 0.1)
     working = threading.Lock()
 
     def reply(_: Request) -> Reply:
         if not working.acquire(blocking=False):
             return Reply(503)
-        time.sleep(1.0)
+        time.sleep(2.5)
         working.release()
         return answer()
 
     with model_server(reply) as server:
-        limited = at(options, server, give_up_after=0.5, concurrency=4, limit=1)
-        assert run(limited).total == {"stop": 4}
+        limited = at(options, server, give_up_after=2.0, concurrency=2, configs="vt_4k", limit=2)
+        assert run(limited).total == {"stop": 2}
 
 
 def test_a_row_slower_than_the_timeout_is_sent_once(options):
