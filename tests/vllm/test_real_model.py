@@ -164,7 +164,9 @@ def shared(a: list[int], b: list[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def test_a_killed_run_on_a_server_resumes_without_losing_rows(order, started_server, of_transformers):
+def test_a_killed_run_on_a_server_resumes_without_losing_rows(
+    order, started_server, of_transformers
+):
     out = order.out.with_name("killed")
     command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", started_server]
