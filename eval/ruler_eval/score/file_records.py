@@ -50,6 +50,7 @@ _OTHER_KINDS = {
 }
 """The first bytes of files that are not read, and what to do."""
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+_SEPARATORS = ",;\t|"
 _HEAD = 16  # bytes that show a file's kind
 
 
@@ -129,7 +130,7 @@ def _decompressed(raw: BinaryIO, compression: str) -> BinaryIO:
 def _text_lines(file: Path, stream: BinaryIO, notes: list[str]) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line, without a byte order mark."""
     head = stream.read(4)
-    if encoding := _utf_16(head):
+    if encoding := _wide_encoding(head):
         try:
             text = (head + stream.read()).decode(encoding)
         except UnicodeDecodeError as error:
@@ -153,8 +154,10 @@ def _text_lines(file: Path, stream: BinaryIO, notes: list[str]) -> Iterator[tupl
         yield number, line
 
 
-def _utf_16(head: bytes) -> str | None:
-    """Return the encoding of a text in UTF-16, by its mark or by the zeros of its first letters."""
+def _wide_encoding(head: bytes) -> str | None:
+    """Return UTF-16 or UTF-32 if a text is in it, by its mark or the zeros of its first letters."""
+    if head in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in head:
@@ -307,14 +310,14 @@ def _is_table(file: Path, first: str) -> bool:
         return True
     if _is_json(first) or re.search(r'[{}]|": ', first):  # the rest of a damaged line of JSON
         return False
-    return any(separator in first for separator in ",;\t")
+    return any(separator in first for separator in _SEPARATORS)
 
 
 def _table(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
     """Yield the rows of a table.
 
-    Its separator is the most frequent of comma, semicolon and tab in its first line, or the one
-    that Excel's first line `sep=;` names.
+    Its separator is the most frequent of _SEPARATORS in its first line, or the one that Excel's
+    first line `sep=;` names.
     """
     csv.field_size_limit(1 << 30)
     number, header = next(lines)
@@ -325,12 +328,12 @@ def _table(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
             break
         number, header = next(lines)
     else:
-        separator = max(",;\t", key=header.count)  # a comma if the line has none of them
+        separator = max(_SEPARATORS, key=header.count)  # a comma if the line has none of them
     texts = itertools.chain([header], (line for _, line in lines))
     # not strict, a missing quotation mark would join the lines up to the next one into one answer
     reader = csv.reader(texts, delimiter=separator, strict=True)
     try:
-        columns = next(reader, [])
+        columns = [name.strip() for name in next(reader, [])]
         _check_columns(file, columns)
         for cells in filter(None, reader):
             where, count = f"{file}:{number - 1 + reader.line_num}", len(columns)
