@@ -264,8 +264,7 @@ def _not_a_completion(reply: Reply) -> Failure:
 def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure:
     """Return the answer in the JSON of a chat or text completion."""
     body = in_openai_form(body)
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
+    choice = _first_choice(body.get("choices"))
     if not isinstance(choice, dict):
         return _malformed(f"no choices in the answer: {shown_json(body)}")
     message = choice.get("message", choice.get("delta"))
@@ -297,6 +296,13 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     if not (text or answer.reasoning or answer.completion_tokens or end_of(reason)):
         return _malformed(f"no text and no end in the answer: {shown_json(body)}")
     return _ended(answer, reason, request)
+
+
+def _first_choice(choices: Any) -> Any:
+    """Return the choice with the number 0, else the first one; None without any."""
+    if not isinstance(choices, list) or not choices:
+        return None
+    return next((choice for choice in choices if field_of(choice, "index") == 0), choices[0])
 
 
 def _holds_prompt(text: str, prompt: Prompt, generated: int | None) -> bool:
@@ -460,8 +466,9 @@ def _ended(answer: Answer, reason: Any, request: Request) -> Answer | Failure:
             final=kind == "refused",
             **_read(answer),
         )
-    fields = {**vars(answer), "finish_reason": end, "at_limit": is_full and end == "stop"}
-    return Answer(**fields)
+    # a server may count a token less
+    at_limit = end == "stop" and generated is not None and generated >= max_tokens - 1
+    return Answer(**{**vars(answer), "finish_reason": end, "at_limit": at_limit})
 
 
 def _shortened(answer: Answer, end: str, request: Request) -> Failure | None:

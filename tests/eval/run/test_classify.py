@@ -321,11 +321,23 @@ def test_a_shortened_prompt_with_cached_tokens_is_still_shortened():
     assert outcome(completion(**usage), counted=4000).kind == "truncated"
 
 
-def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complete():
-    answer = outcome(completion("stop", prompt_tokens=4000, completion_tokens=30), 4000)
-    assert (answer.finish_reason, answer.at_limit) == ("stop", True)
+@pytest.mark.parametrize(("generated", "at_limit"), [(28, False), (29, True), (30, True)])
+def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complete(
+    generated, at_limit
+):
+    answer = outcome(completion("stop", prompt_tokens=4000, completion_tokens=generated), 4000)
+    assert (answer.finish_reason, answer.at_limit) == ("stop", at_limit)
     answer = outcome(completion("length", prompt_tokens=4000, completion_tokens=30), 4000)
     assert (answer.finish_reason, answer.at_limit) == ("length", False)
+
+
+def test_the_first_choice_is_the_one_with_the_number_0():
+    body = completion()
+    (choice,) = body["choices"]
+    body["choices"] = [{**choice, "index": 1, "message": {"content": "no"}}, {**choice, "index": 0}]
+    answer = outcome(body, 4000)
+    assert isinstance(answer, Answer)
+    assert answer.text != "no"
 
 
 def test_an_answer_that_holds_the_whole_prompt_is_no_answer():
