@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_yaml
 from ruler_common.text import number_of, one_line
+from ruler_eval.file_records import Record, file_records
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.columns import INDEX, MISSING, SAMPLE, Columns, first_of
-from ruler_eval.score.file_records import Record, file_records
 from ruler_eval.score.own_run import is_of_run
 from ruler_eval.score.paths import facts_of_folders, path_text, stem_of, task_named
 from ruler_eval.score.source import Source
@@ -496,6 +496,7 @@ def read_file(source: Source) -> ReadFile:
         damaged,
         columns.leaves if columns else None,
         columns.has_prediction if columns else lambda value: _tool_of(value) is not None,
+        may_grow=is_of_run(source.file),
     )
     first = next(records, None)
     rows: list[Prediction] = []

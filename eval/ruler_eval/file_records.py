@@ -25,7 +25,6 @@ from typing import Any, BinaryIO, cast
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, leaf_columns, read_parquet_rows
 from ruler_common.text import number_of, one_line
-from ruler_eval.score.own_run import is_of_run
 
 Record = tuple[str, Any]
 """The place of a record, for messages, and its value."""
@@ -59,6 +58,7 @@ def file_records(
     notes: list[str],
     wanted: Callable[[Collection[str]], Collection[str]] | None = None,
     is_record: Callable[[Any], bool] = lambda value: False,
+    may_grow: bool = False,
 ) -> Iterator[Record]:
     """Yield the place and the value of each record of a file.
 
@@ -67,6 +67,7 @@ def file_records(
         notes: a list to which notes on lines that cannot be read are added.
         wanted: returns the columns to read of a Parquet or Arrow file, of all its leaf columns.
         is_record: whether an object is a record itself, and not a document that has the records.
+        may_grow: whether the file is being written, so that its last line may be incomplete.
 
     Raises:
         RulerError: for a file of another kind, and for one that is damaged.
@@ -86,7 +87,9 @@ def file_records(
         compression = _compression(head)
         stream = raw if compression is None else _decompressed(raw, compression)
         try:
-            yield from _text_records(file, _text_lines(file, stream, notes), notes, is_record)
+            yield from _text_records(
+                file, _text_lines(file, stream, notes), notes, is_record, may_grow
+            )
         except (OSError, EOFError) as error:
             if compression is None:
                 raise
@@ -170,6 +173,7 @@ def _text_records(
     lines: Iterator[tuple[int, str]],
     notes: list[str],
     is_record: Callable[[Any], bool],
+    may_grow: bool,
 ) -> Iterator[Record]:
     """Yield the records of a text: of JSON lines, of JSON documents, or of a table."""
     looked_at: list[tuple[int, str]] = []
@@ -190,7 +194,7 @@ def _text_records(
             yield from _records_of_documents(file, documents, is_record)
         else:
             lines = enumerate(io.StringIO(text, newline="\n"), 1)
-            yield from _values_of_lines(file, lines, notes)
+            yield from _values_of_lines(file, lines, notes, may_grow)
         return
     second = next(((number, line) for number, line in lines if line.strip()), None)
     if second is None:  # a document in one line
@@ -198,7 +202,7 @@ def _text_records(
         yield from _records_of_documents(file, [value], is_record)
         return
     looked_at.append(second)
-    yield from _values_of_lines(file, itertools.chain(looked_at, lines), notes)
+    yield from _values_of_lines(file, itertools.chain(looked_at, lines), notes, may_grow)
 
 
 def _is_json(line: str) -> bool:
@@ -213,7 +217,7 @@ def _is_json(line: str) -> bool:
 
 
 def _values_of_lines(
-    file: Path, lines: Iterable[tuple[int, str]], notes: list[str]
+    file: Path, lines: Iterable[tuple[int, str]], notes: list[str], may_grow: bool = False
 ) -> Iterator[Record]:
     name = str(file)
     for number, line in lines:
@@ -223,7 +227,7 @@ def _values_of_lines(
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            if line.endswith("\n") or not is_of_run(file):  # else the row in flight
+            if line.endswith("\n") or not may_grow:
                 notes.append(f"{where} is not JSON")
             continue
         yield where, value
