@@ -31,7 +31,7 @@ from ruler_eval.run.reply_json import (
 )
 from ruler_eval.run.reply_rules import (
     BUSY,
-    NO_LENGTH,
+    NO_PROMPT,
     REMEDIES,
     TIMEOUT,
     Kind,
@@ -169,7 +169,7 @@ def _failure(
     remedy = rule.remedy
     is_unknown = kind == "refused" and not rule.words
     if is_unknown and request is not None and _names_length(message[:MAX_SEARCHED], request):
-        kind = "too_long"
+        kind, remedy = "too_long", ""
     if kind == "refused" and (is_unknown or not remedy):
         remedy = _remedy_for(words, request.fields if request else ()) or remedy or ANY_REMEDY
     if rule.crowded and (request is None or request.is_alone):
@@ -196,7 +196,7 @@ def _names_length(message: str, request: Request) -> bool:
 
     Two tokenizers never differ by more than a factor of 2.5 on these texts.
     """
-    if re.search(rf"{NO_LENGTH}|bytes|\d ?[KMG]i?B\b", message, re.I):
+    if re.search(rf"{NO_PROMPT}|bytes|\d ?[KMG]i?B\b", message, re.I):
         return False
     if _named([field for field in request.fields if field in SAMPLER_NAMES], message):
         return False
@@ -400,13 +400,14 @@ def _counts(usage: Any, request: Request, is_empty: bool) -> dict[str, Any]:
     cached = _first_count(usage, CACHED_COUNTS)
     total = _first_count(usage, TOTAL_COUNTS, 1)
     reasoning = _first_count(usage, REASONING_COUNTS, 1)
-    apart = (cached or 0) + (_first_count(usage, WRITTEN_COUNTS) or 0)
+    written = _first_count(usage, WRITTEN_COUNTS) or 0
+    apart = (cached or 0) + written
     expected = request.prompt.counted_tokens
     if prompt is not None and apart:
         together = prompt + apart
         generated = (completion or 0, (completion or 0) + (reasoning or 0))
         if (
-            apart > prompt
+            max(cached or 0, written) > prompt
             or (expected and abs(together - expected) <= TOLERANCE < abs(prompt - expected))
             or (total and total - together in generated and total - prompt not in generated)
         ):

@@ -52,12 +52,13 @@ _LENGTH = (
     "(tokens?|token count|length|size|window)"
 )
 """What a row has too much of. A field's value (`Input should be greater than 0`) is not it."""
-NO_LENGTH = (
-    "(output|completion|generated|new|maximum|max\\.?) tokens|"
-    "max_(completion_|output_|new_)?tokens|per[ _-]?(minute|min|hour|day|second|month)|quota|"
-    "throttl|rate[-_ ]?limit|wait before"
+NO_PROMPT = (
+    "(output|completion|generated|new) tokens|per[ _-]?(minute|min|hour|day|second|month)|quota|"
+    "throttl|rate[-_ ]?limit|wait before|每分钟"
 )
 """What else may have too many tokens: the answer, or all requests of a time."""
+_NO_LENGTH = f"(maximum|max\\.?) tokens|max_(completion_|output_|new_)?tokens|{NO_PROMPT}"
+"""The same, or a field with the limit of the answer."""
 RULES = (
     # -- no reply at all
     Rule("wait", UNREACHABLE),
@@ -133,7 +134,8 @@ RULES = (
         f"{_LENGTH}.{{0,60}}(exceed|too (long|large)|(greater|longer|larger|more) than)|"
         "tokens in (the )?(prompt|input|messages?|request).{0,20} (exceed|more than)|"
         "too many (input|prompt) tokens(?! per)|(context|token) limit (is )?(reached|exceeded)|"
-        "string_above_max_length|tokens_limit_reached|too long to fit|length of current question|"
+        "string_above_max_length|string[_ ]too[_ ]long|tokens_limit_reached|too long to fit|"
+        "length of current question|"
         "(must|should).{0,40}(max_seq_len|max_model_len|session_len|n_ctx)\\b|"
         "(longer|greater|larger|more) than.{0,30}(max_seq_len|max_model_len|session_len|n_ctx)\\b|"
         "exceeds?.{0,30}(max_seq_len|max_model_len|session_len|n_ctx|session length)\\b|"
@@ -159,7 +161,7 @@ RULES = (
     Rule(
         "too_long",
         "400 413 422",
-        f"^(?!.*({NO_LENGTH}))(?=.*(prompt|input|context|request|messages|too many))"
+        f"^(?!.*({_NO_LENGTH}))(?=.*(prompt|input|context|request|messages|too many))"
         "(?=.*(exceed|too (long|large|big|many)|(more|less|fewer) than|limit|maximum|"
         "(longer|greater|larger|shorter|smaller) than|max(imum)? (size|length)|at most|up to|"
         "supports only|> ?\\d)).*"
