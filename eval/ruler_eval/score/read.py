@@ -561,6 +561,8 @@ def _rows(
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         why = f"no '{error.args[0]}'" if isinstance(error, KeyError) else one_line(error)
+        if isinstance(error, AttributeError):  # a table turned an object into a text
+            why = "a text where an object is meant; name the columns to read with --columns"
         raise RulerError(
             f"'{place or source.file}' has a missing or wrong field: {why}."
         ) from error
