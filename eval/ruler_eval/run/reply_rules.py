@@ -123,7 +123,8 @@ RULES = (
         "refused",
         "400 422",
         "^(?!.*(context|input|prompt|messages|max_seq|too_long|got -))"
-        "(?!.*(rate[-_ ]?limit|throttl)).*max_(completion_|output_|new_)?tokens\\b",
+        "(?!.*(rate[-_ ]?limit|throttl)).*"
+        "max_(completion_|output_|new_)?tokens(?![a-z_])",
     ),
     # -- the row does not fit; llama.cpp says the first of these of its slots' common cache
     Rule("wait", "500", "context size has been exceeded", crowded=True),
@@ -148,7 +149,7 @@ RULES = (
         "(prompt|input|request|messages?|conversation|context)( text| length)?( is| are)? "
         "too long|"
         "exceed context limit|"
-        "(?<!每分钟)(输入|上下文|prompt|tokens?).{0,20}(超过|超出|超限|过长|太长)|"
+        "(?<!每分钟)(输入|上下文|prompt|(?<![a-z_])tokens?).{0,20}(超过|超出|超限|过长|太长)|"
         "input token count.{0,60}exceeds|"
         "exceeds the maximum (number of tokens|allowed(?! (number|size|request)))|"
         "tokens? exceeds? the (configured )?limit|too large for model with|n_keep.{0,20}>= n_ctx|"
