@@ -38,6 +38,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from html import unescape
 from typing import NamedTuple
 
 from .language_table import LANGUAGES
@@ -65,8 +66,15 @@ _SENTENCE_END = re.compile(  # or interrupts one: brackets, numbers, \boxed
     r"|\s[-–—]+\s|\d+|\\[a-z]+"
 )
 _NUMBERING = re.compile(r"(?m)^[^\w\n]*[1-9]\d?\s*[.):、]\s*(?=[^\d\s])")  # 1. none
-_LATEX_COMMA = re.compile(r"(?<=\d)\\?\{([.,'])\}(?=\d)")  # 1{,}234{,}567
-_LATEX_SPACE = re.compile(r"(?<=\d)(?:\{?\\(?:[,;:> ]|thinspace\b\s?)\}?|\{ \}|~)(?:\{\})?(?=\d)")
+_LATEX_COMMA = re.compile(  # 1{,}234, 1,\!234, 1\text{,}234
+    r"(?<=\d)(?:\\!)*(?:\\?(?:(?:text|math)[a-z]{0,5}|mbox)?\{(?:\\!)*([.,'])(?:\\!)*\}|([.,']))"
+    r"(?:\\!|\{\})*(?=\d)"
+)
+_LATEX_SPACE = re.compile(  # 1\,234, 1{\thinspace}234, 1~234, 1\text{ }234, 1\hspace{0.1em}234
+    r"(?<=\d)(?:\{?\\(?:[,;:> ]|(?:(?:neg)?(?:thin|med|thick)space|enspace)(?![a-z])\s?"
+    r"|hspace\*?\{[^{}]{1,12}\}|text\{ \})\}?|\{ \}|~)(?:\{\})?(?=\d)"
+)
+_HTML_MARK = re.compile(r"(?<=\d)&(?:#\d{2,5}|#x[0-9a-f]{2,4}|[a-z]{4,9});(?=\d)")  # 1&nbsp;234
 _PERSIAN_COMMA = re.compile(r"(?<=\d)،(?=\d)")
 
 
@@ -89,8 +97,9 @@ def exact_numbers(
 
 @functools.lru_cache(maxsize=8)
 def answer_numbers(answer: str) -> frozenset[str]:
-    """Return the numbers of two digits or more in a normalized answer, also of LaTeX."""
-    answer = _LATEX_COMMA.sub(r"\1", _LATEX_SPACE.sub(" ", answer))
+    """Return the numbers of two digits or more in a normalized answer, also of LaTeX and HTML."""
+    answer = _HTML_MARK.sub(lambda mark: unicodedata.normalize("NFKC", unescape(mark[0])), answer)
+    answer = _LATEX_COMMA.sub(r"\1\2", _LATEX_SPACE.sub(" ", answer))
     return numbers(_PERSIAN_COMMA.sub(",", answer))
 
 

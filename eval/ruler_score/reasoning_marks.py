@@ -48,6 +48,8 @@ _WORD = re.compile(
     r"(?<![a-z])cot)|(?:thinking|reasoning|思考|推理)\w*|thoughtprocess"
 )
 """A word that speaks of thinking: `deepthink` does; `analyst`, `treason` and `cotton` do not."""
+_GLUED = re.compile(r"(?<![a-z])(start|begin|end)(?:of)?(?=think|thought|reason)", re.IGNORECASE)
+"""Where a name joins two words: `startthink`, `endofthought`."""
 _PART = r"[\w:.|｜▁-]{0,60}"
 """Whatever else a name holds."""
 _VALUE = r"""(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s<>"'/]{1,200})"""
@@ -55,6 +57,7 @@ _ATTRIBUTE = rf"\s{{1,9}}[\w-]{{1,40}}={_VALUE}"
 _TAG = (
     rf"(?:[<＜◁⟨]|&lt;)(?P<name>[|｜]?/?{_PART}(?:{_STEMS}){_PART})(?:{_ATTRIBUTE})*"
     r"\s?(?P<empty>/?)(?:[>＞▷⟩]|&gt;)"
+    rf"|[<＜](?P<spaced>\s?/\s?{_PART}(?:{_STEMS}){_PART})\s?[>＞]"  # < / think >
 )
 # its words are checked, because people write comments in words too
 _COMMENT = rf"<!--\s?(?P<comment>/?[\w -]{{0,40}}(?:{_STEMS})[\w -]{{0,40}})-->"
@@ -158,6 +161,7 @@ def _words(name: str) -> list[str]:
     A capital letter at the end does not begin a word: `CoT` is one.
     """
     separate = re.sub(r"(?<=[a-z])(?=[A-Z]\w)", "_", name)
+    separate = _GLUED.sub(r"\1_", separate)
     return [word.lower() for word in re.findall(r"[^\W\d_▁]+", separate)]
 
 
@@ -189,7 +193,13 @@ def _mark_of(match: re.Match[str]) -> Mark | None:
 
 def _named_mark(match: re.Match[str]) -> Mark | None:
     """Return the mark of a tag, a comment or brackets, whose name speaks of thinking."""
-    name = match["name"] or match["comment"] or match["capitals"] or match["bracket"]
+    name = (
+        match["name"]
+        or match["spaced"]
+        or match["comment"]
+        or match["capitals"]
+        or match["bracket"]
+    )
     words = _words(name)
     if not _SWITCH_WORDS.isdisjoint(words) or not _speaks_of_thinking(name):
         return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from ruler_common.errors import RulerError
@@ -38,6 +39,9 @@ from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
 from ruler_eval.doctor.sentences import progress_line, verdict_json
 from ruler_eval.doctor.verdict import Evidence, Finding, TokenFacts, Verdict
 from ruler_eval.frozen_release import Release
+from ruler_eval.run.answer_counts import AnswerCounts
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.records import Records
 from ruler_eval.run.runner import OpenRun
 
 MAX_FAILURES = 8
@@ -206,6 +210,8 @@ def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
 
                 folder.write(examination.cache_hits)
                 verdict = examination.run(on_wave)
+            for line in _signs_of_answers(engine.run, folder.path / COLD):
+                say(line)
     result = {**verdict_json(verdict, options.model, engine.provider), "folder": str(folder.path)}
     failed = any(finding.failed for finding in verdict.findings)
     if verdict.outcome != "unknown" or (verdict.complete and not failed):
@@ -231,6 +237,14 @@ def _sides(
             run = stack.enter_context(OpenRun(options))
             sides[name] = AnsweredRun(run, scorer, plan.rows)
         yield sides
+
+
+def _signs_of_answers(run: RunOptions, cold: Path) -> list[str]:
+    """Return what the cold answers have in common, such as that all came as reasoning."""
+    counts = AnswerCounts(thinks=run.reasoning.on, mode=run.mode or "")
+    for record in Records(cold).read():
+        counts.add(record)
+    return counts.lines()
 
 
 def verdict_on_template(engine: Engine, max_loss: float) -> Verdict:

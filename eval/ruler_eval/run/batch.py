@@ -16,11 +16,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError, system_error_sentence
+from ruler_eval.file_records import file_records
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.answering_models import AnsweringModels
 from ruler_eval.run.backend import Backend, Completions, completion_of
@@ -206,23 +208,22 @@ class BatchAnswers(BatchFiles):
 
     def _read(self, path: Path, release: Release) -> None:
         """Add the answers of a file; an answer replaces a failure of the same request."""
+        damaged: list[str] = []
         try:
-            with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    if not line.strip():
-                        continue
-                    name, answer = _parse_answer(line, f"'{path}', line {number},")
-                    sample = _sample_of(name, release, self.options)
-                    if sample is None:
-                        raise RulerError(
-                            f"'{path}', line {number}, answers '{name[:MAX_NAME]}', "
-                            "which is not a row of this run: give the answers to the requests "
-                            "of this run."
-                        )
-                    if sample not in self._answers or not _has_answer(self._answers[sample]):
-                        self._answers[sample] = answer
+            for where, value in file_records(path, damaged, is_record=_is_answer):
+                name, answer = _checked_answer(value, where)
+                sample = _sample_of(name, release, self.options)
+                if sample is None:
+                    raise RulerError(
+                        f"'{where}' answers '{name[:MAX_NAME]}', which is not a row of this run: "
+                        "give the answers to the requests of this run."
+                    )
+                if sample not in self._answers or not _has_answer(self._answers[sample]):
+                    self._answers[sample] = answer
         except OSError as error:
             raise RulerError(system_error_sentence(error)) from error
+        if damaged:
+            raise RulerError(f"{damaged[0]}: download the output file again.")
 
     def generate(self, prompts: Iterator[Prompt]) -> Completions:
         """Yield the answers.
@@ -259,18 +260,18 @@ def _remedy(failure: Failure) -> str:
     return f"{failure.remedy[:1].upper()}{failure.remedy[1:]}." if failure.remedy else ""
 
 
-def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
-    try:
-        answer = json.loads(line)
-    except (ValueError, RecursionError):
-        answer = None
-    name = answer.get("custom_id") if isinstance(answer, dict) else None
-    if not isinstance(answer, dict) or not isinstance(name, str):
-        raise RulerError(f"{where} is not an answer of a batch: download the output file again.")
-    if "response" not in answer and "error" not in answer:
-        what = "a request" if "method" in answer else "in the form of another API"
-        raise RulerError(f"{where} is {what}, not an answer: give the output file.")
-    return name, answer
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, dict) and "custom_id" in value
+
+
+def _checked_answer(value: Any, where: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the fields of an answer. Raises RulerError for anything else."""
+    if not _is_answer(value) or not isinstance(value["custom_id"], str):
+        raise RulerError(f"'{where}' is not an answer of a batch: download the output file again.")
+    if "response" not in value and "error" not in value:
+        what = "a request" if "method" in value else "in the form of another API"
+        raise RulerError(f"'{where}' is {what}, not an answer: give the output file.")
+    return value["custom_id"], value
 
 
 def _has_answer(answer: Mapping[str, Any]) -> bool:
@@ -296,6 +297,9 @@ def outcome_of(answer: Mapping[str, Any], request: Request) -> Answer | Failure:
     status, body = field_of(answer, "response", "status_code"), field_of(answer, "response", "body")
     if body is None and field_of(answer, "response", "choices") is not None:  # Fireworks
         body = answer["response"]
+    if isinstance(body, str):
+        with suppress(ValueError, RecursionError):
+            body = json.loads(body)
     if error := answer.get("error"):  # {} and "" are not errors
         body = {"error": error}
     status = status if type(status) is int else 200

@@ -55,7 +55,9 @@ _SPEAKS_OF_THINKING = re.compile("think|thought|reason", re.IGNORECASE)
 _OF_HISTORY = re.compile(
     "clear|preserve|keep|truncate|strip|drop|interleave|history|past|content|last", re.IGNORECASE
 )
-_NEGATIONS = re.compile("^(?:no|non|not|disable|skip|without|hide|suppress)_", re.IGNORECASE)
+_NEGATIONS = re.compile(
+    "(?:^|_)(?:no|non|not|disabled?|off|skip|without|hide|suppress)(?:_|$)", re.IGNORECASE
+)
 
 Turns = Sequence[Mapping[str, Any]]
 Render = Callable[[Turns, Mapping[str, Any]], str]
@@ -220,7 +222,7 @@ def _switch_value(name: str, values: Sequence[str], thinks: bool) -> Any:
         return None if thinks else 0
     is_level = "effort" in name or "level" in name
     if not values and not is_level:
-        return thinks is not bool(_NEGATIONS.match(name))
+        return thinks is not bool(_NEGATIONS.search(name))
     if thinks:
         wanted: tuple[str, ...] = () if is_level else ON_VALUES
     else:

@@ -11,7 +11,7 @@ nowhere else: RULES reads status codes and error texts, FINISH_REASONS the ends 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,12 +23,21 @@ from ruler_eval.run.reply_json import (
     error_in,
     error_text,
     field_of,
+    plain_name,
     reasoning_of,
     shown_json,
     status_in,
     text_and_thought,
 )
-from ruler_eval.run.reply_rules import BUSY, TIMEOUT, Kind, end_of, rule_for
+from ruler_eval.run.reply_rules import (
+    BUSY,
+    NO_PROMPT,
+    REMEDIES,
+    TIMEOUT,
+    Kind,
+    end_of,
+    rule_for,
+)
 from ruler_eval.run.secrets import hide_keys
 
 if TYPE_CHECKING:
@@ -42,6 +51,10 @@ MAX_LETTERS = 16
 """Letters and digits of a token, on average over an answer: no model writes more."""
 MAX_SEARCHED = 2000
 """Characters of a server's message that are searched: it may quote the prompt."""
+ANY_REMEDY = (
+    "--provider says what the server is, --omit leaves sampling fields out (docs/servers.md)"
+)
+"""What to do if a request is refused for an unknown reason."""
 SAMPLER_NAMES = (
     "temperature",
     "top_p",
@@ -150,8 +163,16 @@ def _failure(
     # a gateway may wrap another server's 429 into a status of its own
     inner = status_in(error, status) if isinstance(status, int) else status
     rule_status = inner if inner in BUSY else status
-    rule = rule_for(rule_status, f"{codes} {message}"[:MAX_SEARCHED])
+    words = f"{codes} {message}"[:MAX_SEARCHED]
+    rule = rule_for(rule_status, words)
     kind = rule.kind
+    remedy = rule.remedy
+    is_unknown = kind == "refused" and not rule.words
+    may_be_long = is_unknown and status in (400, 413, 422)
+    if request is not None and may_be_long and _names_length(message[:MAX_SEARCHED], request):
+        kind, remedy = "too_long", ""
+    if kind == "refused" and (is_unknown or not remedy):
+        remedy = _remedy_for(words, request.fields if request else ()) or remedy or ANY_REMEDY
     if rule.crowded and (request is None or request.is_alone):
         kind = "too_long"
     if status == TIMEOUT:
@@ -161,9 +182,6 @@ def _failure(
     else:
         where = "an error" if status < 300 else f"HTTP {status}"
         sentence = f"{where}: {message}" if message else where
-    remedy = rule.remedy
-    if kind == "refused" and not remedy:
-        remedy = _remedy_for_field(f"{codes} {message}", request.fields if request else ())
     return Failure(
         kind=kind,
         sentence=sentence[:MAX_SHOWN].rstrip("."),
@@ -174,10 +192,33 @@ def _failure(
     )
 
 
-def _remedy_for_field(message: str, fields: Iterable[str]) -> str:
-    """Return the flag that helps against a refused field or value."""
+def _names_length(message: str, request: Request) -> bool:
+    """Whether a message about tokens has about the row's number of them, and a smaller limit.
+
+    Two tokenizers never differ by more than a factor of 2.5 on these texts.
+    """
+    if re.search(rf"{NO_PROMPT}|bytes|\d ?[KMG]i?B\b", message, re.I):
+        return False
+    if not re.search("token|токен|トークン|토큰|length|context|prompt|>", message, re.I):
+        return False
+    if _named([field for field in request.fields if field in SAMPLER_NAMES], message):
+        return False
+    texts = re.findall(r"(?<![a-zA-Z\d_.])(?:\d{1,3}(?:,\d{3})+|\d{3,9})(?![a-zA-Z\d_])", message)
+    numbers = {int(text.replace(",", "")) for text in texts}
+    tokens = request.prompt.counted_tokens or request.prompt.row_tokens
+    lengths = [number for number in numbers if tokens * 2 // 5 <= number <= tokens * 5 // 2]
+    return any(length // 8 < limit < length for length in lengths for limit in numbers)
+
+
+def _named(fields: Iterable[str], message: str) -> list[str]:
+    """Return the fields that a message names, in its order."""
     named = [field for field in fields if re.search(rf"(?<![\w]){field}(?![\w])", message)]
-    named.sort(key=message.index)
+    return sorted(named, key=message.index)
+
+
+def _remedy_for(message: str, fields: Collection[str]) -> str:
+    """Return the flag that helps against a refused field, value or request; empty if unknown."""
+    named = _named(fields, message)
     field = named[0] if named else ""
     if field in ("max_tokens", "max_completion_tokens"):
         if re.search("max_completion_tokens|unsupported|not supported", message, re.I):
@@ -187,15 +228,16 @@ def _remedy_for_field(message: str, fields: Iterable[str]) -> str:
         return f"leave the field out with --omit {field}"
     if field in ("stream", "stream_options"):
         return "leave --stream out"
+    for words, remedy in REMEDIES:
+        if re.search(words, message, re.I):
+            return remedy
     if field in ("add_generation_prompt", "continue_final_message", "chat_template_kwargs"):
         return "--provider says what the server is; --mode chat continues no turn"
     if field == "cache_salt":
         return "the server does not have the field cache_salt"
     if field in ("prompt", "messages", "model"):
         return "give another --mode, or leave --tokenizer out"
-    if field:
-        return f"leave out the field {field} (--engine-arg)"
-    return "--provider says what the server is, --omit leaves sampling fields out (docs/servers.md)"
+    return f"leave out the field {field} (--engine-arg)" if field else ""
 
 
 # ---- completions --------------------------------------------------------------------------------
@@ -217,14 +259,15 @@ def _not_a_completion(reply: Reply) -> Failure:
         )
     if reply.body in ("", None, [], {}):
         return _malformed("the answer is empty")
+    if isinstance(reply.body, str) and rule_for(200, reply.body[:MAX_SEARCHED]).words:
+        return _failure(200, reply.body, reply)
     return _malformed(f"the answer is not valid JSON: {reply.body}")
 
 
 def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure:
     """Return the answer in the JSON of a chat or text completion."""
     body = in_openai_form(body)
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
+    choice = _first_choice(body.get("choices"))
     if not isinstance(choice, dict):
         return _malformed(f"no choices in the answer: {shown_json(body)}")
     message = choice.get("message", choice.get("delta"))
@@ -258,6 +301,13 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     return _ended(answer, reason, request)
 
 
+def _first_choice(choices: Any) -> Any:
+    """Return the choice with the number 0, else the first one; None without any."""
+    if not isinstance(choices, list) or not choices:
+        return None
+    return next((choice for choice in choices if field_of(choice, "index") == 0), choices[0])
+
+
 def _holds_prompt(text: str, prompt: Prompt, generated: int | None) -> bool:
     """Whether a server has put the prompt, or a large part of it, into the answer.
 
@@ -286,63 +336,89 @@ def _reason_of(choice: dict[str, Any]) -> Any:
     return reason
 
 
-PROMPT_COUNTS = (
-    "prompt_tokens",
-    "input_tokens",
-    "promptTokenCount",
-    "inputTokens",
-    "prompt_eval_count",
-)
+PROMPT_COUNTS = ("prompttokens", "inputtokens", "prompttokencount", "promptevalcount")
 COMPLETION_COUNTS = (
-    "completion_tokens",
-    "output_tokens",
-    "candidatesTokenCount",
-    "outputTokens",
-    "eval_count",
+    "completiontokens",
+    "outputtokens",
+    "candidatestokencount",
+    "evalcount",
 )
 CACHED_COUNTS = (
-    "cache_read_input_tokens",
-    "prompt_cache_hit_tokens",
-    "cached_tokens",
-    "cacheReadInputTokens",
-    "cachedContentTokenCount",
+    "cachedtokens",
+    "cachereadinputtokens",
+    "cachedprompttokens",
+    "numcachedtokens",
+    "promptcachehittokens",
+    "cachedcontenttokencount",
 )
-TOTAL_COUNTS = ("total_tokens", "totalTokenCount", "totalTokens")
-"""What the counts in `usage` are called: by OpenAI, Anthropic, Gemini, Bedrock, Ollama, others."""
+"""Tokens that were read from a prefix cache."""
+WRITTEN_COUNTS = (
+    "cachecreationinputtokens",
+    "cachewriteinputtokens",
+    "cachewritetokens",
+    "cachecreationtokens",
+    "cachedcreationtokens",
+)
+"""Tokens that were read and put into it."""
+TOTAL_COUNTS = ("totaltokens", "totaltokencount")
+REASONING_COUNTS = ("reasoningtokens", "thoughtstokencount")
+"""What the counts in `usage` are called, as `plain_name` writes it: by OpenAI, Anthropic, Gemini,
+Bedrock, Ollama and others."""
+DETAILS = (
+    "prompttokensdetails",
+    "inputtokensdetails",
+    "completiontokensdetails",
+    "outputtokensdetails",
+)
+"""The objects in `usage` that have counts too."""
 
 
-def _first_count(usage: Any, names: Iterable[str], minimum: int = 0) -> int | None:
+def _counts_by_name(usage: Any) -> dict[str, Any]:
+    """Return the fields of a reply's usage and of the details in it, by their plain names."""
+    fields = {plain_name(name): value for name, value in usage.items()} if usage else {}
+    for name in DETAILS:
+        details = fields.get(name)
+        if isinstance(details, dict):
+            counts = {plain_name(key): value for key, value in details.items()}
+            fields = {**fields, **{key: value for key, value in counts.items() if value}}
+    return fields
+
+
+def _first_count(usage: Mapping[str, Any], names: Iterable[str], minimum: int = 0) -> int | None:
     """Return the first valid count of some names."""
-    counts = (count_of(field_of(usage, name), minimum) for name in names)
+    counts = (count_of(usage.get(name), minimum) for name in names)
     return next((count for count in counts if count is not None), None)
 
 
 def _counts(usage: Any, request: Request, is_empty: bool) -> dict[str, Any]:
     """Return the token counts of a reply. No completion tokens are believed of an empty one only.
 
-    OpenAI's prompt_tokens include the cached ones. Some gateways report them apart, as Anthropic
-    does: then both are added up.
+    OpenAI's prompt_tokens include the cached ones. Some gateways report those that were read from
+    the cache or put into it apart, as Anthropic does: then all are added up.
     """
+    usage = _counts_by_name(usage if isinstance(usage, dict) else None)
     prompt = _first_count(usage, PROMPT_COUNTS, 1)
     min_completion = 0 if is_empty and prompt is not None else 1
     completion = _first_count(usage, COMPLETION_COUNTS, min_completion)
-    of_prompt = field_of(usage, "prompt_tokens_details") or field_of(usage, "input_tokens_details")
-    cached = count_of(field_of(of_prompt, "cached_tokens"))
-    cached = _first_count(usage, CACHED_COUNTS) if cached is None else cached
+    cached = _first_count(usage, CACHED_COUNTS)
     total = _first_count(usage, TOTAL_COUNTS, 1)
-    of_answer = field_of(usage, "completion_tokens_details")
-    of_answer = of_answer or field_of(usage, "output_tokens_details") or usage
-    reasoning = _first_count(of_answer, ("reasoning_tokens", "thoughtsTokenCount"), 1)
-    if prompt is not None and cached:
-        together = prompt + cached + (count_of(field_of(usage, "cache_creation_input_tokens")) or 0)
+    reasoning = _first_count(usage, REASONING_COUNTS, 1)
+    written = _first_count(usage, WRITTEN_COUNTS) or 0
+    apart = (cached or 0) + written
+    expected = request.prompt.counted_tokens
+    if prompt is not None and apart:
+        together = prompt + apart
         generated = (completion or 0, (completion or 0) + (reasoning or 0))
-        expected = request.prompt.counted_tokens
         if (
-            cached > prompt
+            max(cached or 0, written) > prompt
             or (expected and abs(together - expected) <= TOLERANCE < abs(prompt - expected))
             or (total and total - together in generated and total - prompt not in generated)
         ):
             prompt = together
+    elif prompt is not None and total and prompt < (expected or request.prompt.row_tokens) * 2 // 5:
+        rest = total - prompt - (completion or 0) - (reasoning or 0)
+        if rest > request.prompt.max_tokens + TOLERANCE:  # no answer has as many
+            prompt += rest
     return {
         "prompt_tokens": prompt,
         "completion_tokens": _with_reasoning(completion, reasoning, prompt, total, request),
@@ -394,8 +470,9 @@ def _ended(answer: Answer, reason: Any, request: Request) -> Answer | Failure:
             final=kind == "refused",
             **_read(answer),
         )
-    fields = {**vars(answer), "finish_reason": end, "at_limit": is_full and end == "stop"}
-    return Answer(**fields)
+    # a server may count a token less
+    at_limit = end == "stop" and generated is not None and generated >= max_tokens - 1
+    return Answer(**{**vars(answer), "finish_reason": end, "at_limit": at_limit})
 
 
 def _shortened(answer: Answer, end: str, request: Request) -> Failure | None:

@@ -44,14 +44,26 @@ MESSAGE_NAMES = (
     "detail",
     "message",
     "msg",
-    "error_message",
-    "error_msg",
+    "errormessage",
+    "errormsg",
+    "errmsg",
     "errors",
     "title",
-    "base_resp",  # MiniMax's
-    "status_msg",
+    "baseresp",  # MiniMax's
+    "statusmsg",
 )
-"""The fields of an error that say what is wrong."""
+"""The fields of an error that say what is wrong, as `_plain_names` writes them."""
+CODE_NAMES = (
+    "code",
+    "status",
+    "statuscode",
+    "errorcode",
+    "errcode",
+    "httpcode",
+    "httpstatus",
+    "httpstatuscode",
+)
+"""Those that have its code, which may be an HTTP status."""
 
 
 def error_in(body: Any) -> Any:
@@ -86,7 +98,7 @@ def _is_no_error(error: Any) -> bool:
 
 def status_in(error: Any, status: int) -> int:
     """Return the HTTP status that an error names as its code, else the reply's own."""
-    for value in _values(error, ("code", "status", "status_code", "error_code")):
+    for value in _values(error, CODE_NAMES):
         text = str(value)
         if text.isdecimal() and 400 <= int(text) < 600:
             return int(text)
@@ -102,7 +114,7 @@ def error_text(error: Any) -> str:
         return "; ".join(filter(None, (error_text(item) for item in error)))
     if not isinstance(error, dict):
         return "" if error is None else str(error)
-    error = _with_small_names(error)
+    error = _plain_names(error)
     for name in MESSAGE_NAMES:
         if text := error_text(error.get(name)):
             if reason := error_text(_provider_error(error)):
@@ -115,9 +127,13 @@ def error_text(error: Any) -> str:
 
 
 def error_codes(error: Any) -> str:
-    """Return the codes and names in an error, which say what it is about."""
-    names = ("code", "type", "param", "status", "loc")
-    return " ".join(str(value) for value in _values(error, names))
+    """Return the codes and names in an error, which say what it is about.
+
+    A name of several words is there in words too: `Context Length Exceeded ContextLengthExceeded`.
+    """
+    values = [str(value) for value in _values(error, (*CODE_NAMES, "type", "param", "loc"))]
+    words = [re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", value) for value in values]
+    return " ".join(dict.fromkeys([*words, *values]))
 
 
 def _values(error: Any, names: Collection[str]) -> list[Any]:
@@ -126,16 +142,21 @@ def _values(error: Any, names: Collection[str]) -> list[Any]:
         return [value for item in error for value in _values(item, names)]
     if not isinstance(error, dict):
         return []
-    error = _with_small_names(error)
+    error = _plain_names(error)
     values = [error[name] for name in names if error.get(name) not in (None, "")]
-    for inner in ("error", "detail", "errors", "metadata", "innererror", "base_resp"):
+    for inner in ("error", "detail", "errors", "metadata", "innererror", "baseresp"):
         values += _values(error.get(inner), names)
     return values + _values(_provider_error(error), names)
 
 
-def _with_small_names(error: dict[str, Any]) -> dict[str, Any]:
-    """Return an error with its names in small letters, of which Amazon's have capital ones."""
-    return {str(name).lower(): value for name, value in error.items()}
+def _plain_names(error: dict[str, Any]) -> dict[str, Any]:
+    """Return an error with its names in small letters: `statusCode` and `status_code` are one."""
+    return {plain_name(name): value for name, value in error.items()}
+
+
+def plain_name(name: Any) -> str:
+    """Return the name of a field in small letters, without marks between its words."""
+    return re.sub("[_-]", "", str(name)).lower()
 
 
 def _provider_error(error: Any) -> Any:

@@ -52,12 +52,13 @@ _LENGTH = (
     "(tokens?|token count|length|size|window)"
 )
 """What a row has too much of. A field's value (`Input should be greater than 0`) is not it."""
-_NO_LENGTH = (
-    "(output|completion|generated|new|maximum|max\\.?) tokens|"
-    "max_(completion_|output_|new_)?tokens|per[ _-]?(minute|min|hour|day|second|month)|quota|"
-    "throttl|rate[-_ ]?limit|wait before"
+NO_PROMPT = (
+    "(output|completion|generated|new) tokens|per[ _-]?(minute|min|hour|day|second|month)|quota|"
+    "throttl|rate[-_ ]?limit|wait before|每分钟"
 )
 """What else may have too many tokens: the answer, or all requests of a time."""
+_NO_LENGTH = f"(maximum|max\\.?) tokens|max_(completion_|output_|new_)?tokens|{NO_PROMPT}"
+"""The same, or a field with the limit of the answer."""
 RULES = (
     # -- no reply at all
     Rule("wait", UNREACHABLE),
@@ -122,32 +123,37 @@ RULES = (
         "refused",
         "400 422",
         "^(?!.*(context|input|prompt|messages|max_seq|too_long|got -))"
-        "(?!.*(rate[-_ ]?limit|throttl)).*max_(completion_|output_|new_)?tokens\\b",
+        "(?!.*(rate[-_ ]?limit|throttl)).*"
+        "max_(completion_|output_|new_)?tokens(?![a-z_])",
     ),
     # -- the row does not fit; llama.cpp says the first of these of its slots' common cache
     Rule("wait", "500", "context size has been exceeded", crowded=True),
     Rule(
         "too_long",
-        "400 413 422 500",
+        "400 413 422 424 500",
         "context_length_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded|"
         f"{_LENGTH}.{{0,60}}(exceed|too (long|large)|(greater|longer|larger|more) than)|"
         "tokens in (the )?(prompt|input|messages?|request).{0,20} (exceed|more than)|"
-        "too many (input|prompt) tokens|"
-        "string_above_max_length|tokens_limit_reached|too long to fit|length of current question|"
+        "too many (input|prompt) tokens(?! per)|(context|token) limit (is )?(reached|exceeded)|"
+        "string_above_max_length|string[_ ]too[_ ]long|tokens_limit_reached|too long to fit|"
+        "length of current question|"
         "(must|should).{0,40}(max_seq_len|max_model_len|session_len|n_ctx)\\b|"
         "(longer|greater|larger|more) than.{0,30}(max_seq_len|max_model_len|session_len|n_ctx)\\b|"
         "exceeds?.{0,30}(max_seq_len|max_model_len|session_len|n_ctx|session length)\\b|"
         "expected maxLength: \\d+, actual|max_seq_len.{0,30}prompt_len|超长|"
         "too big compared to KV size|"
-        "max(imum)? (context|prompt|model|input) length|context length (is|of) only|"
+        "max(imum)? (context|prompt|model|input|sequence) length|context length (is|of) only|"
         "model'?s context length|context (window|size) exceeded|exceed max message tokens|"
         "exceed(s|ed)? (the |this )?(available |model'?s? |maximum )*context|context window of \\d|"
         "(greater|longer) than the (model'?s )?(maximum )?context|context length exceeded|"
-        "(prompt|input|request)( text)? is too long|input length too long|exceed context limit|"
+        "(prompt|input|request|messages?|conversation|context)( text| length)?( is| are)? "
+        "too long|"
+        "exceed context limit|"
+        "(?<!每分钟)(输入|上下文|prompt|(?<![a-z_])tokens?).{0,20}(超过|超出|超限|过长|太长)|"
         "input token count.{0,60}exceeds|"
         "exceeds the maximum (number of tokens|allowed(?! (number|size|request)))|"
         "tokens? exceeds? the (configured )?limit|too large for model with|n_keep.{0,20}>= n_ctx|"
-        "inputs` (tokens \\+|must have less than)|requested token count exceeds|"
+        "inputs`? (tokens \\+|must have less than)|requested token count exceeds|"
         "reduce the length of the (messages|prompt|input)|exceeded model token limit|"
         "prompt exceeds (the )?(max|length)|range of input length|"
         "max_(completion_)?tokens must be at least 1, got -",
@@ -181,10 +187,11 @@ RULES = (
     Rule(
         "wait",
         "400-599",
-        "overloaded|throttl|server is busy|high traffic|(?<!error )loading model|"
+        "overload|throttl|is (currently )?busy|warming up|high traffic|(?<!error )loading model|"
         "resource[_ ]?exhausted|concurrency limit|ModelNotReady|"
         "model.{0,60}(still|currently) loading|model is not ready|rate[-_ ]?limit|"
-        "too many requests|try again (later|in)|(at|no|over|enough) capacity|"
+        "too many requests|(request|qps|rpm|tpm) limit|try again (later|in)|"
+        "(at|no|over|enough) capacity|capacity (temporarily )?exceeded|"
         "queue.{0,8} full|temporarily unavailable|"
         "no (healthy|available) (upstream|server|worker|deployment)|scal(ing|ed) (up|to zero)|"
         "endpoint is (paused|stopped|starting)|quota will be replenished|"
@@ -215,23 +222,59 @@ RULES = (
     Rule("retry", "200-299"),
 )
 """What errors mean; the first line that fits is used."""
+REMEDIES = (
+    (
+        "(stream(ing)?( mode)?\\b.{0,20}(required|only|enable)|only.{0,30}stream|non-?stream|"
+        "stream ?= ?false)",
+        "add --stream",
+    ),
+    (
+        "prefill|(last|final) (message|role|turn)|end with a user|expected last role",
+        "--mode chat continues no turn",
+    ),
+    (
+        "(system|developer)'? (role|message|prompt|instruction).{0,30}(not|unsupported)|"
+        "(not|n't|unsupported).{0,20}'?system'? (role|message|prompt|instruction)|"
+        "roles? must alternate",
+        "leave --system out",
+    ),
+    (
+        "chat template|(not|n't) support.{0,20}chat",
+        "the model takes no chat: use --mode completion",
+    ),
+    (
+        "(think|reason)(ing)?\\b.{0,40}(mandatory|required|cannot be (disabled|turned off))|"
+        "only (works|runs|supports?).{0,20}(think|reason)ing",
+        "give the model tokens to reason: --thinking 8192",
+    ),
+    (
+        "(not|n't) support.{0,20}(think|reason)ing|(think|reason)ing is not (supported|available)",
+        "leave --thinking out",
+    ),
+    (
+        "prompt\\W.{0,20}(valid |a )string",
+        "the server does not read token ids: leave --tokenizer out",
+    ),
+)
+"""What to do about a refused request, by words of the error."""
 FINISH_REASONS: tuple[tuple[str, str], ...] = (
-    ("too_long", "model_length|context"),
+    ("too_long", "model_length|context|too_long"),
     (
         "refused",
         "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?|"
-        "blocked|flagged|moderation|harmful|policy",
+        "blocked|flagged|moderation|harmful|toxic|policy",
     ),
     (
         "retry",
         "error|abort|user|cancelled|canceled|failed|malformed|tool|function|unavailable|timeout|time|"
         "not|no|incomplete",
     ),
-    ("length", "length|max|limit|budget|repetition"),
+    ("length", "length|max|limit|budget|repetition|truncated|cut"),
     ("none", "null|none|undefined"),
     (
         "stop",
-        "stop[a-z]*|eos[a-z]*|eot|eom|end[a-z]*|complete|completed|done|finish|finished|success",
+        "stop[a-z]*|eos[a-z]*|eot|eom|eog|s|end[a-z]*|complete|completed|done|finish|finished|"
+        "success|succeeded|normal|natural|ok",
     ),
 )
 """The words of finish reasons, and what they mean: an answer's end, a kind of failure, or nothing.

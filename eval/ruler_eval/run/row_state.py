@@ -93,11 +93,12 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
         ended = None if parts.state == "none" else parts.state == "ended"
         return parts.reasoning, parts.answer, ended
     before = _encodable(completion.reasoning)
-    if state == "length" and parts.answer.strip() == before.strip():
+    used_all = state == "length" or completion.at_limit
+    if used_all and parts.answer.strip() == before.strip():
         return before, "", False  # reasoning that did not end, which a gateway copied to the answer
     if parts.reasoning:
         before = f"{before}\n{parts.reasoning}" if before else parts.reasoning
-    answered = bool(parts.answer.strip()) or state == "stop"
+    answered = bool(parts.answer.strip()) or not used_all
     return before, parts.answer, answered and parts.state != "truncated"
 
 

@@ -152,12 +152,25 @@ class Server(RowSender):
         return None
 
     def _check_raw_prompts(self) -> None:
-        """Raise RulerError if the server's tokenizer puts an EOS after a raw prompt."""
+        """Raise RulerError if the server puts an EOS after a raw prompt, or a template around it.
+
+        An unknown server is sent a short prompt, of which it then counts more tokens than letters.
+        """
         with_special, plain = self._ids_on_server("a", True), self._ids_on_server("a", False)
         if with_special and plain and appended_tokens(with_special, plain):
             raise RulerError(
                 "The server's tokenizer puts a token, such as EOS, after every raw prompt, and the "
                 "model would end at once: add --tokenizer NAME, so that token ids are sent."
+            )
+        if self.provider.sources:
+            return
+        body = {"model": self.options.model, "prompt": SHORT_QUESTION, "max_tokens": 1}
+        reply = self._first.ask("completions", json_bytes(body))
+        count = count_of(field_of(reply.body, "usage", "prompt_tokens"))
+        if count is not None and count > len(SHORT_QUESTION) + 1:
+            raise RulerError(
+                f"The server puts raw prompts into a chat template: it counts {count} tokens of "
+                f"'{SHORT_QUESTION}'. Use --mode chat, or start it without a template."
             )
 
     def _ids_on_server(self, text: str, special_tokens: bool) -> list[int] | None:

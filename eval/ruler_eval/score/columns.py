@@ -12,8 +12,8 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
+from ruler_eval.file_records import Record
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.file_records import Record
 from ruler_eval.score.source import Source
 
 INDEX = ("index", "id")

@@ -22,8 +22,8 @@ from ruler_common.names import (
     length_name,
     parse_length,
 )
+from ruler_eval.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.prediction import ABLATION, dataset_of
-from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
 
 TASK_ALIASES = {
     "qa_squad": "qa_1",

@@ -27,11 +27,11 @@ from ruler_common.manifest import MANIFEST
 from ruler_common.names import Names, parse_length
 from ruler_common.options import paths
 from ruler_common.text import number_of, some_of
+from ruler_eval.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
 from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, check_settings, shard_folders
 from ruler_eval.score.columns import Columns
-from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.score.inspect_log import is_log
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import RunFacts, run_facts, run_folders

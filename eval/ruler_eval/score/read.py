@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_yaml
 from ruler_common.text import number_of, one_line
+from ruler_eval.file_records import Record, file_records
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.columns import INDEX, MISSING, SAMPLE, Columns, first_of
-from ruler_eval.score.file_records import Record, file_records
 from ruler_eval.score.own_run import is_of_run
 from ruler_eval.score.paths import facts_of_folders, path_text, stem_of, task_named
 from ruler_eval.score.source import Source
@@ -518,6 +518,7 @@ def read_file(source: Source) -> ReadFile:
         damaged,
         columns.leaves if columns else None,
         columns.has_prediction if columns else lambda value: _tool_of(value) is not None,
+        may_grow=is_of_run(source.file),
     )
     first = next(records, None)
     rows: list[Prediction] = []
@@ -582,6 +583,8 @@ def _rows(
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         why = f"no '{error.args[0]}'" if isinstance(error, KeyError) else one_line(error)
+        if isinstance(error, AttributeError):  # a table turned an object into a text
+            why = "a text where an object is meant; name the columns to read with --columns"
         raise RulerError(
             f"'{place or source.file}' has a missing or wrong field: {why}."
         ) from error

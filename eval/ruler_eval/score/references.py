@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
 from ruler_common.names import Names
+from ruler_eval.file_records import json_lines
 from ruler_eval.prediction import Prediction, digest, read_name, row_number
-from ruler_eval.score.file_records import json_lines
 from ruler_eval.score.paths import facts_of_folders
 from ruler_eval.score.values import read_references
 from ruler_score.ruler_score import QA_TASKS

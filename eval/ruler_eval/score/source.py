@@ -213,7 +213,8 @@ class Source:
         finish_reason = known.pop("finish_reason", None)
         number = self._number(config) if index is None else row_number(index)
         made = []
-        answers = [Answer(value)] if type(value) is str else read_answers(value)
+        is_text = self.is_own_run and type(value) is str
+        answers = [Answer(value)] if is_text else read_answers(value)
         for place, answer in enumerate(answers):
             reason = finish_reason or answer.finish_reason
             made.append(

@@ -213,7 +213,10 @@ class Answer(NamedTuple):
     finish_reason: str | None = None
 
 
-_TEXT_KEYS = ("text", "generated_text", "output_text", "content", "response", "answer")
+_TEXT_KEYS = (
+    *("text", "generated_text", "output_text", "content", "response", "answer", "value"),
+    "refusal",
+)
 """Where an object has its text."""
 _INNER_KEYS = (
     "message",
@@ -237,8 +240,13 @@ _REASON_KEYS = (
 """Where an object says why its answer ended."""
 _REASON_OBJECTS = ("incomplete_details", "meta_info", "details")
 """Where it has another object that says so."""
-_TEXT_PARTS = ("text", "output_text", None)
+_TEXT_PARTS = ("text", "output_text", "refusal", None)
 """The `type` of parts of a message that are its text."""
+_OF_API = {
+    *("role", "choices", "candidates", "finish_reason", "stop_reason", "reasoning_content"),
+    *("generated_text", "output_text", "logprobs", "done_reason"),
+}
+"""Keys that only an API's object has, and no JSON that a model writes as its answer."""
 _ANSWER_ROLES = ("assistant", "model", "BOT", "bot", "gpt", "ai")
 """Roles of turns that are answers, and not part of a prompt."""
 
@@ -250,6 +258,9 @@ def read_answers(value: Any) -> list[Answer]:
     choices, a message or its parts. Raises TypeError if it has no text.
     """
     value = _without_nan(value)
+    if isinstance(value, str) and (printed := _printed_object(value)) is not None:
+        with suppress(TypeError):  # JSON that a model wrote
+            return read_answers(printed)
     if value is None or isinstance(value, str):
         return [Answer(value)]
     if value in ([], ()):
@@ -259,9 +270,10 @@ def read_answers(value: Any) -> list[Answer]:
     if isinstance(value, Mapping):
         return _answers_of_object(value)
     if isinstance(value, list | tuple):
-        if all(isinstance(item, Mapping) and "delta" in item for item in value):  # of one stream
-            pieces = [read_answers(item["delta"] or [])[0].text or "" for item in value]
-            ends = [reason for reason in map(read_finish_reason, value) if reason]
+        choices = [_choice_of_piece(item) for item in value]
+        if all("delta" in choice for choice in choices):  # of one stream
+            pieces = [read_answers(choice["delta"] or [])[0].text or "" for choice in choices]
+            ends = [reason for reason in map(read_finish_reason, choices) if reason]
             return [Answer("".join(pieces), ends[-1] if ends else None)]
         if not isinstance(value[0], Mapping):
             return [answer for item in value for answer in read_answers(item)]
@@ -269,8 +281,32 @@ def read_answers(value: Any) -> list[Answer]:
     raise TypeError(_no_text(value))
 
 
+def _printed_object(text: str) -> Any:
+    """Return the object of an API that a text is, as JSON or str() write it; else None."""
+    stripped = text.strip()
+    if stripped[:1] + stripped[-1:] not in ("{}", "[]") or not any(key in text for key in _OF_API):
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            value = parse(stripped)
+            items = value if isinstance(value, list) else [value]
+            is_of_api = [isinstance(item, Mapping) and item.keys() & _OF_API for item in items]
+            return value if items and all(is_of_api) else None
+    return None
+
+
+def _choice_of_piece(piece: Any) -> Mapping[str, Any]:
+    """Return the choice in a piece of a streamed answer; the piece itself without choices."""
+    if not isinstance(piece, Mapping):
+        return {}
+    choices = piece.get("choices")
+    if "object" in piece and choices in ([], None):  # the last one has only the token counts
+        return {"delta": None}
+    return choices[0] if isinstance(choices, list) and choices else piece
+
+
 def _answers_of_object(value: Mapping[str, Any]) -> list[Answer]:
-    if value.get("thought") is True:  # a part of Gemini's reasoning
+    if _is_thought(value):
         return [Answer("")]
     reason = read_finish_reason(value)
     for key in (*_TEXT_KEYS, *_INNER_KEYS):
@@ -278,12 +314,17 @@ def _answers_of_object(value: Mapping[str, Any]) -> list[Answer]:
         if inner is None or inner == []:
             continue
         answers = read_answers(inner)
-        if key == "parts":  # of one message
+        if key in ("parts", "content") and isinstance(inner, list | tuple):  # of one message
             answers = [Answer("".join(answer.text or "" for answer in answers))]
         return [answer._replace(finish_reason=answer.finish_reason or reason) for answer in answers]
     if value.keys() & {*_TEXT_KEYS, *_INNER_KEYS}:
         return [Answer(None, reason)]
     raise TypeError(_no_text(value))
+
+
+def _is_thought(part: Mapping[str, Any]) -> bool:
+    """Whether a part is Gemini's or Bedrock's reasoning, which has no `type`."""
+    return part.get("thought") is True or part.get("reasoningContent") is not None
 
 
 def read_finish_reason(value: Mapping[str, Any]) -> str | None:
@@ -309,11 +350,12 @@ def read_finish_reason(value: Mapping[str, Any]) -> str | None:
 def _answers_of_objects(value: Sequence[Any]) -> list[Answer]:
     """Return the answers in a list of turns, of a message's parts, of an API's items or choices."""
     items = [item for item in value if isinstance(item, Mapping)]
-    if any("role" in item for item in items) and not any("index" in item for item in items):
-        turns = [item for item in items if item.get("role") in _ANSWER_ROLES]
+    roles = [item.get("role", item.get("from")) for item in items]
+    if any(roles) and not any("index" in item for item in items):
+        turns = [item for item, role in zip(items, roles, strict=True) if role in _ANSWER_ROLES]
         if not turns:
             raise TypeError(f"the turns {_shown(value)} have none of the assistant")
-        if items[-1].get("role") in ("user", "human", "HUMAN"):
+        if roles[-1] in ("user", "human", "HUMAN"):
             raise TypeError(
                 f"the turns {_shown(value)} end with one of the user, and not an answer"
             )
@@ -326,6 +368,7 @@ def _answers_of_objects(value: Sequence[Any]) -> list[Answer]:
         if all(item["type"] in ("reasoning", "thinking") for item in items):
             return [Answer(None)]  # the reasoning alone
         raise TypeError(_no_text(value))
+    items = [item for item in items if not _is_thought(item)] or items
     return [answer for item in items for answer in read_answers(item)]
 
 

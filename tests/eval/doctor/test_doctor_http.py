@@ -311,6 +311,14 @@ def test_a_score_of_zero_is_not_told_to_test_more_rows(root, tmp_path):
     assert "--against hf" in text
 
 
+def test_the_doctor_names_a_parser_that_takes_every_answer_for_reasoning(root, tmp_path):
+    message = {"role": "assistant", "content": None, "reasoning_content": "1234567"}
+    with model_server(lambda request: answer("", message=message)) as server:
+        printed, verdict = doctor(root, tmp_path, server.url, "--mode", "chat", "--rows", 16)
+    assert (printed.code, verdict["score"]) == (3, 0.0)
+    assert "16 of 16 answers came as reasoning" in flat(printed.stderr)
+
+
 def test_a_run_and_a_server_exclude_each_other(tmp_path):
     printed = ruler("doctor", tmp_path, "--base-url", "http://localhost:1/v1", "--model", "m")
     assert printed.code == 2

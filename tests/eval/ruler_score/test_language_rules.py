@@ -258,9 +258,15 @@ def test_a_sign_for_number_is_not_the_word_no(language, sign):
 
 
 @pytest.mark.parametrize(
-    "separator", [r"{,}", r"\,", r"{\,}", r"\;", r"\:", r"\ ", "~", r"{ }", r"\thinspace "]
+    "separator",
+    [
+        *(r"{,}", r"\,", r"{\,}", r"\;", r"\:", r"\ ", "~", r"{ }", r"\thinspace ", r"\thinspace"),
+        *(r",\!", r"\!,", r"{,}\!", r"{,\!}", r"\text{,}", r"\mathord{,}", r"\mathpunct{,}"),
+        *(r"\text{ }", r"\enspace ", r"\hspace{0.1em}", "{.}", r".\!"),
+        *("&nbsp;", "&thinsp;", "&#8239;", "&#x202f;", "&comma;", "&#44;"),
+    ],
 )
-def test_a_number_may_have_the_separators_of_latex(separator):
+def test_a_number_may_have_the_separators_of_latex_and_html(separator):
     first, second = f"1{separator}234{separator}567", f"7{separator}654{separator}321"
     for answer in (f"${first}$, ${second}$", rf"\boxed{{{first}}} and \boxed{{{second}}}"):
         row = score_row(answer, ["1234567", "7654321"], "niah_multivalue", "en")
@@ -274,7 +280,13 @@ def test_a_list_of_numbers_is_not_one_number(language):
             answer = between.join(("1234567", "7654321"))
             expected = ["1234567", "7654321"]
             assert score_row(answer, expected, "niah_multivalue", language).score == 1, answer
-    for text in ("1234567 7654321", "1234567,7654321", "1234567،7654321", "1234567~7654321"):
+    for text in (
+        "1234567 7654321",
+        "1234567,7654321",
+        "1234567،7654321",
+        "1234567~7654321",
+        r"1234567,\!7654321",
+    ):
         row = score_row(text, ["1234567", "7654321"], "niah_multivalue", language)
         assert row.score == 1, text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -286,6 +287,25 @@ def test_an_answer_without_a_status_around_it_is_read(vt, read):
     assert dict(read(line).total) == {"stop": 1}
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda lines: gzip.compress("\n".join(map(json.dumps, lines)).encode()),
+        lambda lines: json.dumps(lines, indent=1).encode(),
+        lambda lines: json.dumps({"results": lines}).encode(),
+        lambda lines: b"\xef\xbb\xbf" + "\r\n".join(map(json.dumps, lines)).encode(),
+    ],
+    ids=["compressed", "a list", "a document", "of Windows"],
+)
+def test_an_output_file_is_read_in_every_form(vt, write, tmp_path):
+    run(vt)
+    path = tmp_path / "output"
+    lines = [answer("vt_4k/0"), answer("vt_4k/1")]
+    lines[1]["response"]["body"] = json.dumps(lines[1]["response"]["body"])
+    path.write_bytes(write(lines))
+    assert dict(run(batch.options_to_read(vt.folder, [path])).total) == {"stop": 2}
+
+
 def test_each_sample_of_a_row_is_a_request(vt, read):
     vt = replace(vt, repeats=3, temperature=0.7, limit=1)
     run(vt)
@@ -306,7 +326,7 @@ def test_each_sample_of_a_row_is_a_request(vt, read):
         (answer("other/0"), "answers 'other/0', which is not a row of this run"),
         ({"custom_id": "vt_4k/0", "method": "POST", "body": {}}, "is a request, not an answer"),
         ({"custom_id": "vt_4k/0", "result": {}}, "is in the form of another API, not an answer"),
-        ({"id": "x"}, "line 2, is not an answer of a batch"),
+        ({"id": "x"}, "answers.jsonl:2' is not an answer of a batch"),
     ],
 )
 def test_a_file_that_has_no_answers_of_this_run_is_refused(vt, read, line, message):

@@ -31,7 +31,7 @@ PROMPT = Prompt(
     max_new_tokens=30,
     row_tokens=4000,
 )
-REQUEST = Request(prompt=PROMPT)
+REQUEST = Request(prompt=PROMPT, fields=["top_p"])
 TABLE = Path(__file__).with_name("server_replies.tsv")
 
 
@@ -98,6 +98,20 @@ def test_a_message_that_quotes_the_prompt_is_not_read_as_one_about_it():
         ("'stream_options' is not allowed", "--stream"),
         ("unexpected continue_final_message", "--mode chat"),
         ("best_of: extra", "--engine-arg"),
+        ("parameter.enable_thinking must be set to false for non-streaming calls", "--stream"),
+        ("This model only support stream mode, please enable the stream parameter", "--stream"),
+        ("Streaming is required for operations that take longer", "--stream"),
+        ("This model does not support assistant message prefill.", "--mode chat"),
+        ("Expected last role User or Tool for serving but got assistant", "--mode chat"),
+        ("System role not supported", "--system"),
+        ("Conversation roles must alternate user/assistant/user/assistant", "--system"),
+        ("The model `base` does not support Chat Completions API", "--mode completion"),
+        ("you must provide a chat template", "--mode completion"),
+        ("prompt: Input should be a valid string", "--tokenizer"),
+        ("Reasoning is mandatory for this endpoint and cannot be disabled.", "--thinking"),
+        ("Thinking budget 0 is invalid. This model only works in thinking mode.", "--thinking"),
+        ("This model does not support thinking", "leave --thinking out"),
+        ("temperature may only be 1 when thinking is enabled", "--omit temperature"),
         ("bad request", "docs/servers.md"),
     ],
 )
@@ -159,10 +173,11 @@ def test_an_error_in_any_form_is_shown(body, words):
         ("length", ["length", "max_tokens", "MAX_TOKENS", "max_length", "FinishReason.MAX_TOKENS"]),
         ("length", ["max_new_tokens", "max_output_tokens", "token_limit", "repetition"]),
         ("stop", ["endoftext", "EOSToken", "stopped_eos", "EndOfSequence", "stopword", "eosFound"]),
-        ("length", ["maxPredictedTokensReached"]),
-        ("too_long", ["contextLengthReached"]),
+        ("stop", ["normal", "natural", "</s>", "eog", "SUCCEEDED", "<|im_end|>", "stop_tokens"]),
+        ("length", ["maxPredictedTokensReached", "truncated", "cut_off"]),
+        ("too_long", ["contextLengthReached", "input_too_long"]),
         ("retry", ["userStopped", "canceled", "generation failed"]),
-        ("refused", ["guardrail_intervened", "content_filtered", "IMAGE_SAFETY"]),
+        ("refused", ["guardrail_intervened", "content_filtered", "IMAGE_SAFETY", "ERROR_TOXIC"]),
         ("too_long", ["model_length", "model_context_window_exceeded"]),
         ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
         ("retry", ["error", "network_error", "abort", "tool_calls", "function_call", "time_limit"]),
@@ -272,6 +287,12 @@ def test_the_end_of_an_answer_and_its_token_counts(body, counted, limit, end):
             "total_tokens": 4009,
             "prompt_tokens_details": {"cached_tokens": 1900},
         },
+        {"input_tokens": 3, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 3997},
+        {"prompt_tokens": 3, "prompt_tokens_details": {"cache_write_tokens": 3997}},
+        {"inputTokens": 3, "outputTokens": 9, "cacheWriteInputTokens": 3997},
+        {"prompt_tokens": 40, "cached_prompt_tokens": 3960},
+        {"prompt_tokens": 40, "completion_tokens": 9, "total_tokens": 4009},
+        {"promptTokens": 4000, "completionTokens": 9},
     ],
 )
 def test_cached_tokens_that_are_reported_apart_are_a_part_of_the_prompt(usage):
@@ -300,11 +321,23 @@ def test_a_shortened_prompt_with_cached_tokens_is_still_shortened():
     assert outcome(completion(**usage), counted=4000).kind == "truncated"
 
 
-def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complete():
-    answer = outcome(completion("stop", prompt_tokens=4000, completion_tokens=30), 4000)
-    assert (answer.finish_reason, answer.at_limit) == ("stop", True)
+@pytest.mark.parametrize(("generated", "at_limit"), [(28, False), (29, True), (30, True)])
+def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complete(
+    generated, at_limit
+):
+    answer = outcome(completion("stop", prompt_tokens=4000, completion_tokens=generated), 4000)
+    assert (answer.finish_reason, answer.at_limit) == ("stop", at_limit)
     answer = outcome(completion("length", prompt_tokens=4000, completion_tokens=30), 4000)
     assert (answer.finish_reason, answer.at_limit) == ("length", False)
+
+
+def test_the_first_choice_is_the_one_with_the_number_0():
+    body = completion()
+    (choice,) = body["choices"]
+    body["choices"] = [{**choice, "index": 1, "message": {"content": "no"}}, {**choice, "index": 0}]
+    answer = outcome(body, 4000)
+    assert isinstance(answer, Answer)
+    assert answer.text != "no"
 
 
 def test_an_answer_that_holds_the_whole_prompt_is_no_answer():

@@ -88,6 +88,14 @@ def test_truncated_reasoning_that_a_gateway_copied_to_the_answer_is_none():
     assert (ended["prediction"], ended["thinking_ended"]) == ("so 17", True)
 
 
+@pytest.mark.parametrize("text", ["", "so 17"])
+def test_separated_reasoning_that_used_all_tokens_did_not_end_although_it_is_called_a_stop(text):
+    full = Completion(PROMPT, text=text, reasoning="so 17", at_limit=True)
+    record = record_of(full)
+    assert (record["prediction"], record["thinking_ended"]) == ("", False)
+    assert record_of(replace(full, text="42"))["prediction"] == "42"
+
+
 def test_the_summary_says_how_many_answers_used_all_their_tokens():
     summary = RunSummary()
     for text in ("cut off", "also"):

@@ -28,6 +28,7 @@ from ruler_eval.run.connection import seconds_in
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
+from ruler_eval.run.send_rows import SHORT_QUESTION
 from ruler_eval.score.results import load
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
@@ -625,8 +626,28 @@ def test_the_endpoint_follows_the_mode(options, mode, path, field):
     assert {request.path for request in server.requests} == {path}
     assert all(field in request.body for request in server.requests)
     if mode == "completion":
-        prefixes = ("provided text is", "they are: ", "list are:", "Answer:")
+        prefixes = ("provided text is", "they are: ", "list are:", "Answer:", SHORT_QUESTION)
         assert all(request.body["prompt"].endswith(prefixes) for request in server.requests)
+
+
+@pytest.mark.parametrize(("tokens", "is_refused"), [(3, False), (9, False), (14, True)])
+def test_an_unknown_server_that_puts_raw_prompts_into_a_template_is_refused(
+    options, tokens, is_refused
+):
+    """Ollama behind a gateway, GPT4All and others do."""
+
+    def reply(request: Request) -> Reply:
+        letters = len(request.prompt)
+        count = tokens if letters < 20 else letters // 4
+        return replace(answer(), body={**answer().body, "usage": {"prompt_tokens": count}})
+
+    with model_server(reply) as server:
+        asked = at(options, server, mode="completion", limit=1)
+        if not is_refused:
+            run(asked)
+            return
+        with pytest.raises(RulerError, match=r"into a chat template: it counts 14 .* --mode chat"):
+            run(asked)
 
 
 def test_prefill_goes_to_vllm_as_a_turn_to_continue(options):

@@ -52,6 +52,8 @@ SWITCHES = {
     "effort none": opens("reasoning_effort is defined and reasoning_effort == 'none'"),
     "budget": opens("thinking_budget is defined and thinking_budget == 0"),
     "negated": opens("disable_thinking is defined and disable_thinking"),
+    "negated at the end": opens("thinking_disabled | default(false)"),
+    "negated in the middle": opens("is_non_thinking | default(false)"),
     "another name": opens("use_reasoning is defined and not use_reasoning"),
     "words in the system turn": (
         "{% set ns = namespace(on=true) %}{% for m in messages %}"

@@ -74,6 +74,8 @@ TEXTS = {
     "excel.csv": table(";", "sep=;\r\n"),
     "tabs.tsv": table("\t"),
     "tabs.txt": table("\t"),
+    "bars.csv": table("|"),
+    "spaces_in_the_first_line.csv": ", ".join(ROWS[0]) + "\r\n" + table(",").partition("\r\n")[2],
     "table_without_a_suffix": table(","),
 }
 ENCODINGS = {
@@ -81,6 +83,7 @@ ENCODINGS = {
     "with a mark": lambda text: text.encode("utf-8-sig"),
     "utf-16": lambda text: text.encode("utf-16"),
     "utf-16-be": lambda text: b"\xfe\xff" + text.encode("utf-16-be"),
+    "utf-32": lambda text: text.encode("utf-32"),
     "utf-16-le without a mark": lambda text: text.encode("utf-16-le"),
 }
 COMPRESSIONS = {".gz": gzip.compress, ".zst": zstd, ".bz2": bz2.compress, ".xz": lzma.compress}

@@ -119,6 +119,7 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
         ),
         ([1, 2], "not in a known format: its lines have no fields"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "has a missing or wrong field"),
+        ({"index": 0, "pred": "a", "others": "{}"}, "a text where an object is meant; name the"),
         (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
     ],
 )

@@ -191,6 +191,26 @@ OBJECTS = {
         ]
     },
     "pieces of a stream": [{"delta": {"content": "It is "}}, {"delta": {"content": "42."}}],
+    "whole pieces of a stream": [
+        {"object": "chunk", "choices": [{"delta": {"content": "It is "}}]},
+        {"object": "chunk", "choices": [{"delta": {"content": "42."}}]},
+        {"object": "chunk", "choices": []},
+    ],
+    "Bedrock's": {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {"reasoningContent": {"reasoningText": {"text": "so"}}},
+                    {"text": "It is "},
+                    {"text": "42."},
+                ],
+            }
+        }
+    },
+    "a part with a value": [{"type": "text", "text": {"value": "It is 42."}}],
+    "a refusal": [{"type": "refusal", "refusal": "It is 42."}],
+    "ShareGPT's": [{"from": "human", "value": "What?"}, {"from": "gpt", "value": "It is 42."}],
     "vLLM's": {"prompt": "What?", "outputs": [CHOICE]},
     "a list of one": ["It is 42."],
     "a list in a list": [["It is 42."]],
@@ -213,6 +233,25 @@ def test_the_text_in_an_object_is_found(name, suffix, tmp_path):
     assert answer.text == "It is 42."
     ends = json.dumps(value).replace("finishReason", "finish_reason")
     assert (answer.finish_reason == "length") == ("length" in ends or "max_" in ends.lower())
+
+
+@pytest.mark.parametrize("write", [json.dumps, str])
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+def test_an_object_that_became_a_text_is_read_and_its_reasoning_is_no_answer(
+    suffix, write, tmp_path
+):
+    message = {"role": "assistant", "content": "no", "reasoning_content": "so 1234567"}
+    lines = [{"id": 0, "gold": "1234567", "prediction": write({"choices": [{"message": message}]})}]
+    lines += [{"id": 1, "gold": "1234567", "prediction": write([message])}]
+    lines += [{"id": 2, "gold": "1234567", "prediction": '{"answer": "1234567"}'}]  # the model's
+    lines += [{"id": 3, "gold": "1234567", "prediction": '{"role": "none"} [1234567]'}]
+    path = tmp_path / f"niah_single_1_4k{suffix}"
+    if suffix == ".csv":
+        pd.DataFrame(lines).to_csv(path, index=False)
+    else:
+        write_lines(path, *lines)
+    rows = read(path, columns="prediction=prediction,outputs=gold").rows
+    assert [row.text for row in rows] == ["no", "no", *(line["prediction"] for line in lines[2:])]
 
 
 LENGTH = {"type": "length", "length": 128}

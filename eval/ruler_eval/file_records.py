@@ -25,7 +25,6 @@ from typing import Any, BinaryIO, cast
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, leaf_columns, read_parquet_rows
 from ruler_common.text import number_of, one_line
-from ruler_eval.score.own_run import is_of_run
 
 Record = tuple[str, Any]
 """The place of a record, for messages, and its value."""
@@ -50,6 +49,7 @@ _OTHER_KINDS = {
 }
 """The first bytes of files that are not read, and what to do."""
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+_SEPARATORS = ",;\t|"
 _HEAD = 16  # bytes that show a file's kind
 
 
@@ -58,6 +58,7 @@ def file_records(
     notes: list[str],
     wanted: Callable[[Collection[str]], Collection[str]] | None = None,
     is_record: Callable[[Any], bool] = lambda value: False,
+    may_grow: bool = False,
 ) -> Iterator[Record]:
     """Yield the place and the value of each record of a file.
 
@@ -66,6 +67,7 @@ def file_records(
         notes: a list to which notes on lines that cannot be read are added.
         wanted: returns the columns to read of a Parquet or Arrow file, of all its leaf columns.
         is_record: whether an object is a record itself, and not a document that has the records.
+        may_grow: whether the file is being written, so that its last line may be incomplete.
 
     Raises:
         RulerError: for a file of another kind, and for one that is damaged.
@@ -85,7 +87,9 @@ def file_records(
         compression = _compression(head)
         stream = raw if compression is None else _decompressed(raw, compression)
         try:
-            yield from _text_records(file, _text_lines(file, stream, notes), notes, is_record)
+            yield from _text_records(
+                file, _text_lines(file, stream, notes), notes, is_record, may_grow
+            )
         except (OSError, EOFError) as error:
             if compression is None:
                 raise
@@ -129,7 +133,7 @@ def _decompressed(raw: BinaryIO, compression: str) -> BinaryIO:
 def _text_lines(file: Path, stream: BinaryIO, notes: list[str]) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line, without a byte order mark."""
     head = stream.read(4)
-    if encoding := _utf_16(head):
+    if encoding := _wide_encoding(head):
         try:
             text = (head + stream.read()).decode(encoding)
         except UnicodeDecodeError as error:
@@ -153,8 +157,10 @@ def _text_lines(file: Path, stream: BinaryIO, notes: list[str]) -> Iterator[tupl
         yield number, line
 
 
-def _utf_16(head: bytes) -> str | None:
-    """Return the encoding of a text in UTF-16, by its mark or by the zeros of its first letters."""
+def _wide_encoding(head: bytes) -> str | None:
+    """Return UTF-16 or UTF-32 if a text is in it, by its mark or the zeros of its first letters."""
+    if head in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in head:
@@ -167,6 +173,7 @@ def _text_records(
     lines: Iterator[tuple[int, str]],
     notes: list[str],
     is_record: Callable[[Any], bool],
+    may_grow: bool,
 ) -> Iterator[Record]:
     """Yield the records of a text: of JSON lines, of JSON documents, or of a table."""
     looked_at: list[tuple[int, str]] = []
@@ -187,7 +194,7 @@ def _text_records(
             yield from _records_of_documents(file, documents, is_record)
         else:
             lines = enumerate(io.StringIO(text, newline="\n"), 1)
-            yield from _values_of_lines(file, lines, notes)
+            yield from _values_of_lines(file, lines, notes, may_grow)
         return
     second = next(((number, line) for number, line in lines if line.strip()), None)
     if second is None:  # a document in one line
@@ -195,7 +202,7 @@ def _text_records(
         yield from _records_of_documents(file, [value], is_record)
         return
     looked_at.append(second)
-    yield from _values_of_lines(file, itertools.chain(looked_at, lines), notes)
+    yield from _values_of_lines(file, itertools.chain(looked_at, lines), notes, may_grow)
 
 
 def _is_json(line: str) -> bool:
@@ -210,7 +217,7 @@ def _is_json(line: str) -> bool:
 
 
 def _values_of_lines(
-    file: Path, lines: Iterable[tuple[int, str]], notes: list[str]
+    file: Path, lines: Iterable[tuple[int, str]], notes: list[str], may_grow: bool = False
 ) -> Iterator[Record]:
     name = str(file)
     for number, line in lines:
@@ -220,7 +227,7 @@ def _values_of_lines(
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            if line.endswith("\n") or not is_of_run(file):  # else the row in flight
+            if line.endswith("\n") or not may_grow:
                 notes.append(f"{where} is not JSON")
             continue
         yield where, value
@@ -307,14 +314,14 @@ def _is_table(file: Path, first: str) -> bool:
         return True
     if _is_json(first) or re.search(r'[{}]|": ', first):  # the rest of a damaged line of JSON
         return False
-    return any(separator in first for separator in ",;\t")
+    return any(separator in first for separator in _SEPARATORS)
 
 
 def _table(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
     """Yield the rows of a table.
 
-    Its separator is the most frequent of comma, semicolon and tab in its first line, or the one
-    that Excel's first line `sep=;` names.
+    Its separator is the most frequent of _SEPARATORS in its first line, or the one that Excel's
+    first line `sep=;` names.
     """
     csv.field_size_limit(1 << 30)
     number, header = next(lines)
@@ -325,12 +332,12 @@ def _table(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
             break
         number, header = next(lines)
     else:
-        separator = max(",;\t", key=header.count)  # a comma if the line has none of them
+        separator = max(_SEPARATORS, key=header.count)  # a comma if the line has none of them
     texts = itertools.chain([header], (line for _, line in lines))
     # not strict, a missing quotation mark would join the lines up to the next one into one answer
     reader = csv.reader(texts, delimiter=separator, strict=True)
     try:
-        columns = next(reader, [])
+        columns = [name.strip() for name in next(reader, [])]
         _check_columns(file, columns)
         for cells in filter(None, reader):
             where, count = f"{file}:{number - 1 + reader.line_num}", len(columns)
