@@ -36,7 +36,6 @@ pytestmark = [
     pytest.mark.skipif("GEMMA_GGUF" not in os.environ, reason="GEMMA_GGUF does not name a file"),
 ]
 ROWS = {"4k": 5, "16k": 2, "32k": 1}
-LONGEST = "niah_single_1_32k"
 TASKS = ("niah_single_1", "niah_multikey_1")
 
 
@@ -97,5 +96,6 @@ def test_its_scores_fall_with_length(answered):
         PredictionOptions(answered.out, dataset=answered.dataset)
     )
     cells = score(predictions, opened, ScoringRules(partial=True)).results["configurations"]
-    scores = {name: cells[f"{name}_gemma3"]["score"] for name in ("niah_single_1_4k", LONGEST)}
-    assert scores == {"niah_single_1_4k": 100, LONGEST: 0}
+    scores = {name.removesuffix("_gemma3"): cell["score"] for name, cell in cells.items()}
+    assert scores["niah_single_1_4k"] >= 80  # 4 of 5, or all of them with other kernels
+    assert {scores[f"{task}_32k"] for task in TASKS} == {0}
