@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
@@ -54,10 +54,18 @@ def check_different_places(places: Sequence[Path]) -> None:
         folders[folder] = place
 
 
-def open_different_results(places: Sequence[Path]) -> list[Results]:
+class RowSource(NamedTuple):
+    """Where the references of a run are; by default where the run says."""
+
+    dataset: Place | None = None
+    revision: str | None = None
+    references: Path | None = None
+
+
+def open_different_results(places: Sequence[Path], rows: RowSource | None = None) -> list[Results]:
     """Return the results of several runs. Raises RulerError if two are one run, or a copy of it."""
     check_different_places(places)
-    all_results = [open_results(place) for place in places]
+    all_results = [open_results(place, rows) for place in places]
     check_different_runs(all_results, [str(place) for place in places])
     return all_results
 
@@ -82,12 +90,12 @@ def check_different_runs(all_results: Sequence[Results], names: Sequence[str]) -
             )
 
 
-def open_results(path: Path) -> Results:
+def open_results(path: Path, rows: RowSource | None = None) -> Results:
     """Return the results in a file, or those of the present answers in a RUN folder.
 
     If the answers changed after they were scored, or were never scored, the run is scored with the
-    rules and release of the last time, its results are replaced, and a line on stderr says so.
-    Raises RulerError if that fails.
+    rules and release of the last time, or with `rows`; its results are replaced, and a line on
+    stderr says so. Raises RulerError if that fails.
     """
     folders = run_folders(path)
     if not folders:
@@ -112,7 +120,7 @@ def open_results(path: Path) -> Results:
             )
     why = "it had no results.json" if stored is None else "its answers changed after the last time"
     try:
-        scored_again = _score(path, stored)
+        scored_again = _score(path, stored, rows or RowSource())
     except RulerError as error:
         raise RulerError(
             f"'{path}' has to be scored ({why}), which failed: {error} Name its release: "
@@ -124,14 +132,14 @@ def open_results(path: Path) -> Results:
     return scored_again.results
 
 
-def _score(folder: Path, stored: Results | None) -> Scored:
+def _score(folder: Path, stored: Results | None, rows: RowSource) -> Scored:
     """Score a run, with the options of its stored results if it has any."""
     if stored is None:
-        return score(*open_predictions(PredictionOptions(folder)))
+        return score(*open_predictions(PredictionOptions(folder, **rows._asdict())))
     dataset, rules, options = stored["dataset"], stored["rules"], stored["options"]
-    as_stored = PredictionOptions(
-        folder, dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
-    )
+    if rows == RowSource():
+        rows = RowSource(dataset["source"], dataset["revision"])
+    as_stored = PredictionOptions(folder, name=stored["model"], **rows._asdict())
     predictions, release = open_predictions(as_stored)
     return score(
         predictions,
@@ -170,7 +178,7 @@ def open_scores(options: PredictionOptions, truncated: str | None = None) -> Run
     files = paths(options.files)
     rules = _rules_of_run(files, truncated)
     if len(files) == 1 and rules is not None and options.references is None:
-        results = open_results(files[0])
+        results = open_results(files[0], RowSource(options.dataset, options.revision))
         release = release_of(results, options.dataset, options.revision)
         if release is not None and differing_config(results, release) is None:
             configs = stored_scores(results, files[0], release)

@@ -76,6 +76,18 @@ def test_the_commands_of_its_readme_work_in_its_folder(tmp_path, monkeypatch):
     assert Path("report.html").is_file()
 
 
+def test_a_page_of_runs_that_were_never_scored_scores_them(tmp_path):
+    ruler("example", tmp_path / "here")
+    run, refs = tmp_path / "here/kv-f16", tmp_path / "here/references"
+    for _ in range(2):  # and a page of a run whose answers changed
+        _, error, code = ruler("report", run, "--references", refs, "--out", tmp_path / "p.html")
+        assert (code, f"Scored '{run}'" in error) == (0, True), error
+        lines = (run / "answers.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        (run / "answers.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
+    error = ruler("report", run, "--out", tmp_path / "p.html")[1]
+    assert "add --dataset" in error
+
+
 def test_errors_are_sorted_by_the_pieces_of_the_prompts_as_by_the_whole(tmp_path):
     ruler("example", tmp_path / "here")
     for run, kinds in KINDS.items():

@@ -25,6 +25,7 @@ from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import Results
 from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows
 from ruler_eval.score.stored import (
+    RowSource,
     differing_config,
     open_different_results,
     release_of,
@@ -71,7 +72,7 @@ def open_runs(
     """
     if not paths:
         raise RulerError("There is nothing to show: name scored RUN folders or results.json files.")
-    all_results = open_different_results(paths)
+    all_results = open_different_results(paths, RowSource(dataset, revision, references))
     runs = []
     for label, results, path in zip(
         labels_of(all_results, paths, names), all_results, paths, strict=True
