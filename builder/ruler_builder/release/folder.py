@@ -219,12 +219,12 @@ def _check_names(manifest: Manifest, root: Path, jobs: Iterable[Config]) -> None
         raise RulerError(f"'{root}' cannot be read with these names: {error}") from error
 
 
-def with_files(settings: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
+def with_files(manifest: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
     """Return a manifest that lists these files, everything in its written order."""
-    manifest: dict[str, Any] = {**settings, "files": files}
+    result: dict[str, Any] = {**manifest, "files": files}
     for key in ("sources", "tokenizers", "words", "languages", "files"):
-        manifest[key] = dict(sorted(manifest.get(key, {}).items()))
-    return cast(Manifest, manifest)
+        result[key] = dict(sorted(result.get(key, {}).items()))
+    return cast(Manifest, result)
 
 
 def _identity(value: Any) -> Any:
