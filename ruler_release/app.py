@@ -17,7 +17,7 @@ import click
 from ruler_common.errors import RulerError, system_error_sentence
 from ruler_common.text import note, without_passwords
 from ruler_eval.export.options import ExportOptions
-from ruler_eval.publish import ResultsOptions
+from ruler_eval.publish_options import ResultsOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_release.command_line import PanelGroup, command, completion_line, safe
 from ruler_release.commands import (

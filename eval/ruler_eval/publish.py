@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ruler_common.errors import RulerError, Unreachable
@@ -27,8 +27,8 @@ from ruler_common.frozen import are_frozen
 from ruler_common.hub import hub_errors, hub_file, is_repository
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS, Config, Names
-from ruler_common.options import Option, check_options
 from ruler_eval.frozen_release import Release
+from ruler_eval.publish_options import ResultsOptions
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.results import UNPROVED, Cell, Results, describe_rows, limit_of
@@ -39,45 +39,6 @@ if TYPE_CHECKING:
 FOLDER = ".eval_results"
 EVAL_YAML = "eval.yaml"
 Entry = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResultsOptions:
-    """The options of `ruler results`."""
-
-    path: Annotated[
-        Path,
-        Option(
-            "The results.json of `ruler score`, or the RUN folder that contains it.",
-            argument=True,
-            metavar="RESULTS",
-        ),
-    ]
-    model: Annotated[
-        str, Option("The model's repository, ORG/MODEL.", short="-m", metavar="ORG/MODEL")
-    ]
-    dataset_repo: Annotated[
-        str | None,
-        Option("The benchmark on the Hub, ORG/ruler. Default: the repository of the run."),
-    ] = None
-    revision: Annotated[
-        str | None,
-        Option(
-            "The benchmark's commit or tag. Default: the commit that the run was scored against."
-        ),
-    ] = None
-    source: Annotated[
-        str | None, Option("A URL where predictions and results.json can be seen.")
-    ] = None
-    out: Annotated[Path, Option("Folder of the model's files.", short="-o")] = Path()
-    create_pr: Annotated[bool, Option("Open the pull request on the Hub.")] = False
-    allow_missing: Annotated[bool, Option("Accept a run with missing rows; the notes say so.")] = (
-        False
-    )
-    custom_rows: Annotated[bool, Option("Accept custom rows; the notes say so.")] = False
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, kw_only=True)

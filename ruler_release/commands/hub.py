@@ -18,7 +18,7 @@ from ruler_common.text import (
     table,
     without_passwords,
 )
-from ruler_eval.publish import ResultsOptions, publish
+from ruler_eval.publish_options import ResultsOptions
 from ruler_release.commands.build import show_report
 
 if TYPE_CHECKING:
@@ -214,6 +214,8 @@ def results(options: ResultsOptions) -> None:
 
     Example: ruler results runs/qwen -m Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler
     """
+    from ruler_eval.publish import publish
+
     published = publish(options)
     earlier = f" and {published.kept} of earlier runs" if published.kept else ""
     print(f"{number_of(published.entries, 'result')}{earlier} in '{plain(published.path)}'.")
