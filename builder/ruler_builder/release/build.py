@@ -64,6 +64,8 @@ log = logging.getLogger(__name__)
 _BYTES = {"ruler": 0.34, "oneruler": 0.18}  # per token; ONERULER's rows share their books
 _SECONDS_OF_ROW = 0.002
 _SECONDS_OF_TOKEN = 6e-8
+_BYTES_OF_TOKEN = 4  # of a source, about
+_TOKENS_WORTH_GIGATOKEN = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +139,8 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         missing.append(job)
         rows += job.rows
         tokens += job.tokens
+    if not _is_worth_gigatoken(tokens, missing, joined, sources):
+        missing = [job._replace(fast=False) for job in missing]
     requested = {job.config.path for job in jobs}
     listed = release["files"].keys() if release else set()
     lost = sorted(path for path in listed - requested if not (root / path).exists())
@@ -217,6 +221,23 @@ def _tokenizers(options: BuildOptions) -> dict[str, str]:
                 f"--tokenizer {name} is given as '{tokenizers[name]}' and as '{spec}': rename one."
             )
     return tokenizers
+
+
+def _is_worth_gigatoken(
+    tokens: int, missing: list[FileJob], manifest: Manifest, sources: Sources
+) -> bool:
+    """Return whether gigatoken saves more time than it takes to load, 0.2 s or more.
+
+    Args:
+        tokens: The tokens of the rows.
+        missing: The files to make.
+        manifest: Has their tasks.
+        sources: Have the texts: RULER's are counted whole, ONERULER's as far as windows need them.
+    """
+    if tokens < _TOKENS_WORTH_GIGATOKEN and manifest["dataset"] == "ruler":
+        names = {name for job in missing for name in sources_of(manifest, job.config)}
+        tokens += sum(sources.file(name).file.bytes for name in names) // _BYTES_OF_TOKEN
+    return tokens >= _TOKENS_WORTH_GIGATOKEN
 
 
 def _existing_release(root: Path) -> Manifest | None:

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from ruler_builder.options import BuildOptions
+from ruler_builder.release import build as build_module
+from ruler_builder.release.build import plan_build
 from ruler_builder.release.worker import FileJob, FileRows
 from ruler_builder.tasks.base import NewRow
 from ruler_builder.tokens import counting
@@ -108,6 +111,22 @@ def test_the_first_row_and_every_hundredth_are_confirmed():
     assert confirmed == [f"row {index} of vt_4k" for index in (0, 100, 200)]
 
 
+def test_gigatoken_is_loaded_only_for_work_that_is_worth_it(tmp_path, tekken):
+    small = build_embedded(tmp_path / "small", lengths=("4k",), tasks=("vt",), rows=1)
+    assert [entry["counted_by"] for entry in small.manifest["files"].values()] == [
+        tekken.counted_by
+    ]
+    large = build_embedded(tmp_path / "large", lengths=("64k",), tasks=("vt",), rows=2)
+    assert [entry["counted_by"] for entry in large.manifest["files"].values()] == [GIGATOKEN]
+
+
+def test_the_texts_count_as_work_too(tmp_path):
+    options = {"lengths": "4k", "tasks": "qa_2", "rows": 1}
+    (published,) = plan_build(BuildOptions(tmp_path, **options)).missing  # HotpotQA has 46 MB
+    (embedded,) = plan_build(BuildOptions(tmp_path, **options, sources="embedded")).missing
+    assert (published.fast, embedded.fast) == (True, False)
+
+
 # ---- Wrong counts -------------------------------------------------------------------------------
 
 
@@ -133,6 +152,7 @@ def rows_and_libraries(root: Path) -> list[tuple[str, Any]]:
 def test_a_build_and_a_verification_drop_wrong_counts_and_count_again(
     tmp_path, monkeypatch, caplog, tekken
 ):
+    monkeypatch.setattr(build_module, "_TOKENS_WORTH_GIGATOKEN", 0)
     options = {"lengths": ("2k",), "tasks": ("niah_single_1", "qa_1"), "rows": 3}
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
