@@ -45,7 +45,7 @@ from ruler_builder.release.worker import (
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite, sources_of
 from ruler_builder.text.language_folders import language_folders
-from ruler_builder.text.sources import SourceFile, Sources
+from ruler_builder.text.sources import SourceChoice, SourceFile, Sources
 from ruler_builder.tokens.tokenizers import is_same_tokenizer, named, split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import has_digest, write_whole
@@ -73,8 +73,8 @@ class BuildPlan:
     """The files that the options ask for, and which of them have to be made."""
 
     suite: Suite
-    # The sources of custom languages
-    custom_sources: Mapping[str, SourceFile]
+    # Which texts are the project's, and where those of custom languages are
+    choice: SourceChoice
     # The manifest of the release that is in the folder; None for a new one
     release: Manifest | None
     # Paths of the files that a stopped build finished
@@ -111,15 +111,15 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     Raises RulerError for files that cannot be built, or cannot be in this release.
     """
     root, suite = Path(options.root), read_suite(options.suite)
-    custom_sources = language_folders(paths(options.language_folders))
-    jobs = _file_jobs(options, suite, custom_sources)
+    custom = language_folders(paths(options.language_folders))
+    choice = parse_sources_option(several(options.sources), custom)
+    jobs = _file_jobs(options, suite, custom)
     release, finished = _existing_release(root), read_finished(root)
     manifests = [*finished.values(), new_manifest(suite, options.seed, options.reserve)]
     if release:
         manifests.insert(0, release)
     joined = join_manifests(manifests, root, [job.config for job in jobs])
-    store = Store(options.mirror)
-    sources = Sources(store, parse_sources_option(several(options.sources), custom_sources))
+    sources = Sources(Store(options.mirror), choice)
     existing, missing, damaged, rows, tokens = [], [], [], 0, 0
     lengths = {entry["length"] for entry in joined["files"].values()}
     for job in jobs:
@@ -148,7 +148,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     _refuse_other_sources(root, joined, existing, sources)
     return BuildPlan(
         suite=suite,
-        custom_sources=custom_sources,
+        choice=choice,
         release=release,
         finished=list(finished),
         joined=joined,
@@ -353,8 +353,9 @@ def _make_files(
     All files are checked before the first one is made.
     """
     mirror = str(Path(options.mirror).resolve()) if options.mirror else None
-    choice = parse_sources_option(several(options.sources), plan.custom_sources)
-    builder = FileBuilder(plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
+    builder = FileBuilder(
+        plan.suite, root.resolve(), options.seed, options.reserve, mirror, plan.choice
+    )
     workers = options.workers or processes_for(plan.tokens)
     if options.pool == "ray":
         pool = ray_pool(builder, workers, options.address)
