@@ -23,7 +23,7 @@ from pathlib import Path
 from filelock import FileLock
 from platformdirs import user_cache_path
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import DISTRIBUTION, RulerError
 from ruler_common.files import sha256_of
 
 _TIMEOUT = 30  # seconds without an answer from a server
@@ -73,7 +73,7 @@ class Pinned:
 
 def cache_dir() -> Path:
     """Return the cache folder: $RULER_CACHE, or a folder in the platform's user cache."""
-    return Path(os.environ.get("RULER_CACHE") or user_cache_path("ruler-release"))
+    return Path(os.environ.get("RULER_CACHE") or user_cache_path(DISTRIBUTION))
 
 
 class Store:

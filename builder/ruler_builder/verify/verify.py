@@ -28,13 +28,7 @@ import yaml  # type: ignore[import-untyped]
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.card import card_files
 from ruler_builder.release.croissant import described_repository
-from ruler_builder.release.facts import (
-    CARD,
-    CROISSANT,
-    DISTRIBUTION,
-    EVAL_YAML,
-    collect_facts,
-)
+from ruler_builder.release.facts import CARD, CROISSANT, EVAL_YAML, collect_facts
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     DATA,
@@ -64,7 +58,7 @@ from ruler_builder.verify.file_check import (
     common_length,
     short,
 )
-from ruler_common.errors import RulerError
+from ruler_common.errors import DISTRIBUTION, RulerError
 from ruler_common.files import read_text
 from ruler_common.frozen import read_frozen, unexplained
 from ruler_common.languages import custom_languages
