@@ -165,7 +165,6 @@ class FrequentWords(Task[FrequentParams]):
         """Return the words by rank, and the tokens of each with a space before it."""
         filler_count = len(self._weights) - 1 - len(asked)
         draws = self.key.filling_draws(index, "vocabulary")
-        drawn = letters(draws, self.params.word_letters, filler_count + len(asked))
-        fillers = [word for word in drawn if word not in asked][:filler_count]
+        fillers = letters(draws, self.params.word_letters, filler_count, taken=asked)
         counted = self.counted_sources.counted([NOISE_WORD, *asked, *fillers], before=" ")
         return counted.texts, counted.tokens
