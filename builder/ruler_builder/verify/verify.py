@@ -23,8 +23,6 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-import yaml  # type: ignore[import-untyped]
-
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.card import card_files
 from ruler_builder.release.croissant import described_repository
@@ -59,7 +57,7 @@ from ruler_builder.verify.file_check import (
     short,
 )
 from ruler_common.errors import DISTRIBUTION, RulerError
-from ruler_common.files import read_text
+from ruler_common.files import parse_yaml, read_text
 from ruler_common.frozen import read_frozen, unexplained
 from ruler_common.languages import custom_languages
 from ruler_common.manifest import (
@@ -441,8 +439,8 @@ def _configs(card: str) -> Any:
     """Return the configurations in a card's metadata; None if they cannot be read."""
     match = re.match(r"---\n(.*?\n)---\n", card, re.DOTALL)
     try:
-        return yaml.safe_load(match[1])["configs"] if match else None
-    except (yaml.YAMLError, LookupError, TypeError):
+        return parse_yaml(match[1])["configs"] if match else None
+    except (ValueError, LookupError, TypeError):
         return None
 
 
