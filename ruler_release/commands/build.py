@@ -103,10 +103,7 @@ def verify(options: VerifyCommand) -> None:
 
     report = verify(replace(options, progress=True))
     show_report(report, options.json)
-    if not report.ok:
-        raise SystemExit(1)
-    if not report.proved:
-        raise SystemExit(3)
+    exit_unless_proved(report)
 
 
 # ---- What is shown -------------------------------------------------------------------------------
@@ -229,6 +226,14 @@ def show_report(report: VerifyReport, as_json: bool) -> None:
     else:
         count = sum(file.count for file in report.files.values())
         show(f"{number_of(count, 'problem')}.")
+
+
+def exit_unless_proved(report: VerifyReport) -> None:
+    """Exit with code 1 if something is wrong, and with 3 if a file cannot be rebuilt here."""
+    if not report.ok:
+        raise SystemExit(1)
+    if not report.proved:
+        raise SystemExit(3)
 
 
 def _as_json(file: FileReport) -> dict[str, Any]:

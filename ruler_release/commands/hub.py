@@ -19,7 +19,7 @@ from ruler_common.text import (
     without_passwords,
 )
 from ruler_eval.publish import ResultsOptions, publish
-from ruler_release.commands.build import show_report
+from ruler_release.commands.build import exit_unless_proved, show_report
 
 if TYPE_CHECKING:
     from ruler_builder.hub.push import PushPlan
@@ -148,7 +148,6 @@ def fetch(options: FetchCommand) -> None:
     Example: ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler
     """
     from ruler_builder.hub.fetch import fetch as fetch_release
-    from ruler_builder.verify.verify import verify
 
     to = options.to
     fetched = fetch_release(
@@ -163,12 +162,11 @@ def fetch(options: FetchCommand) -> None:
     if not options.verify:
         print(f"All digests match. To check the rows: {command_line('ruler', 'verify', to)}")
         return
+    from ruler_builder.verify.verify import verify
+
     report = verify(VerifyOptions(to, mirror=options.mirror, progress=True))
     show_report(report, as_json=False)
-    if not report.ok:
-        raise SystemExit(1)
-    if not report.proved:
-        raise SystemExit(3)
+    exit_unless_proved(report)
 
 
 def show_plan(repo: str, plan: PushPlan) -> None:
