@@ -59,7 +59,7 @@ class ListParams(TaskParams):
     """Number of common words and the counts."""
 
     longest_short: ClassVar[int]
-    """The longest window, in tokens, that has the short counts."""
+    """The longest context, in tokens, that has the short counts."""
 
     num_cw: int = 10
     freq_cw: int = 30
@@ -80,11 +80,11 @@ class ListParams(TaskParams):
 
     @classmethod
     def is_short(cls, max_length: int) -> bool:
-        """Whether a window of `max_length` tokens has the short counts."""
+        """Whether rows of `max_length` tokens have the short counts."""
         return max_length <= cls.longest_short
 
     def counts(self, max_length: int) -> ListCounts:
-        """Return the counts in a window of `max_length` tokens."""
+        """Return the counts in rows of `max_length` tokens."""
         if self.is_short(max_length):
             return ListCounts(self.short_freq_cw, self.short_freq_ucw)
         return ListCounts(self.freq_cw, self.freq_ucw)
