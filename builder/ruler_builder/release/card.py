@@ -294,7 +294,7 @@ def figures(manifest: Manifest) -> str:
 
 
 def _figures_of(files: Sequence[FileEntry], reserve: int) -> str:
-    """Return a cell: fill of the full rows, repeats, and rows that use up a text; `–` for none."""
+    """Return a cell: fill of the full files, repeats, and rows that use up a text; `–` for none."""
     full = [entry for entry in files if entry["max_length"] > 0 and not entry["exhausted"]]
     used_up = [entry for entry in files if entry["exhausted"]]
     parts = []
