@@ -39,13 +39,7 @@ from ruler_common.frozen import frozen_sentence
 from ruler_common.hub import is_repository
 from ruler_common.languages import release_languages
 from ruler_common.manifest import FileEntry, Manifest, is_standard
-from ruler_common.names import (
-    CONTROL_LENGTH,
-    DEFAULT_TOKENIZER,
-    LANGUAGES,
-    SPLIT,
-    languages_of,
-)
+from ruler_common.names import CONTROL_LENGTH, DEFAULT_TOKENIZER, LANGUAGES, SPLIT, languages_of
 from ruler_common.rows import COLUMN_TYPES
 from ruler_common.text import markdown_text, printable
 

@@ -25,19 +25,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ruler_builder.tasks.base import (
-    LAYOUTS,
-    NewRow,
-    Task,
-    TaskParams,
-    between_tags,
-)
+from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, between_tags
 from ruler_builder.tasks.draws import Draws, all_but
-from ruler_builder.tasks.templates import (
-    CONTEXT,
-    Frame,
-    fill_templates,
-)
+from ruler_builder.tasks.templates import CONTEXT, Frame, fill_templates
 from ruler_builder.text import corpora
 from ruler_builder.text.counted import CountedTexts
 from ruler_builder.text.sources import LanguageSources
@@ -159,9 +149,7 @@ TEMPLATES: dict[str, Any] = {
 
 # The prompts of ONERULER are published files, one per language. Ten words in Tamil, which needs the
 # most tokens, take about 190 tokens of cl100k_base; the limit leaves space for a sentence.
-MULTILINGUAL_TEMPLATES: dict[str, Any] = {
-    "max_new_tokens": 512,
-}
+MULTILINGUAL_TEMPLATES: dict[str, Any] = {"max_new_tokens": 512}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

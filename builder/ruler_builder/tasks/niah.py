@@ -18,10 +18,7 @@ import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import Draws, uuids
-from ruler_builder.tasks.templates import (
-    Frame,
-    fill_templates,
-)
+from ruler_builder.tasks.templates import Frame, fill_templates
 from ruler_builder.text import corpora
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import (

@@ -42,20 +42,10 @@ from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text import corpora
 from ruler_builder.text.languages import read_language
-from ruler_builder.text.sources import (
-    Sources,
-    language_sources,
-    registry,
-    source_entry,
-)
+from ruler_builder.text.sources import Sources, language_sources, registry, source_entry
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.audits.file import check_paired
-from ruler_builder.verify.file_check import (
-    FileChecker,
-    FileReport,
-    common_length,
-    short,
-)
+from ruler_builder.verify.file_check import FileChecker, FileReport, common_length, short
 from ruler_common.errors import DISTRIBUTION, RulerError
 from ruler_common.files import parse_yaml, read_text
 from ruler_common.frozen import read_frozen, unexplained
