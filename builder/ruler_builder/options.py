@@ -50,8 +50,8 @@ class BuildOptions:
     lengths: Annotated[
         NameOrNames,
         Option(
-            "Context lengths: 4k,128k,1m, 10000, 0k (the control: evidence only), or all, "
-            "which asks for confirmation.",
+            "Context lengths: 4k,128k,1m, 10000, 0k (the control: evidence only), or all. If none "
+            "is named, the command asks for confirmation.",
             panel=WHAT,
             parse=names_in,
             metavar="NAMES",
