@@ -68,7 +68,7 @@ def collect_facts(manifest: Manifest) -> ReleaseFacts:
     for config in configs:
         paths[config.name] = [config.path]
         tokenizers[config.tokenizer] = None
-        if config.languages == "en" != example.languages:
+        if config.languages == "en" and example.languages != "en":
             example = config
     groups = names.whole_groups(configs)
     first: dict[str, str] = {}
