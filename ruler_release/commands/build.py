@@ -173,7 +173,10 @@ def show_built(root: Path, built: Built) -> None:
         show("There is nothing to build.")
         return
     if not built.new:
-        show(f"'{root}' already has all of these files: nothing to do.")
+        if built.left_out:
+            show(f"Nothing else is to be built in '{root}'.")
+        else:
+            show(f"'{root}' already has all of these files: nothing to do.")
         return
     files = {path: built.manifest["files"][path] for path in built.new}
     show_table = _show_lengths if len(files) > MANY else show_files
