@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ruler_builder.options import VerifyOptions
+from ruler_builder.options import MIRROR, VerifyOptions
 from ruler_common.errors import RulerError
-from ruler_common.options import Option, check_options, names_in, options_of
+from ruler_common.options import Option, OptionsOf, check_options, names_in
 from ruler_common.text import (
     command_line,
     number_of,
@@ -46,12 +47,10 @@ class PushCommand:
     skip_verify: Annotated[bool, Option("Only check the digests of the files, not their rows.")] = (
         False
     )
-    workers: Annotated[int | None, options_of(VerifyOptions)["workers"]] = None
-    mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
-    tokenizers: Annotated[tuple[str, ...], options_of(VerifyOptions)["tokenizers"]] = ()
-    language_folders: Annotated[
-        tuple[Path, ...], options_of(VerifyOptions)["language_folders"]
-    ] = ()
+    verification: Annotated[
+        Mapping[str, Any],
+        OptionsOf(VerifyOptions, names=("workers", "mirror", "tokenizers", "language_folders")),
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -83,6 +82,7 @@ def push(options: PushCommand) -> None:
     from ruler_builder.hub.push import plan_push
     from ruler_builder.hub.push import push as push_release
 
+    verification = VerifyOptions(options.root, **options.verification, progress=True)
     if options.dry_run:
         plan = plan_push(
             options.repo,
@@ -93,23 +93,13 @@ def push(options: PushCommand) -> None:
         )
         show_plan(options.repo, plan)
         return
-    verification = None
-    if not options.skip_verify:
-        verification = VerifyOptions(
-            options.root,
-            workers=options.workers,
-            mirror=options.mirror,
-            tokenizers=options.tokenizers,
-            language_folders=options.language_folders,
-            progress=True,
-        )
     push_release(
         options.repo,
         options.root,
         show_note,
         private=options.private,
         revision=options.revision,
-        verification=verification,
+        verification=None if options.skip_verify else verification,
     )
 
 
@@ -134,7 +124,7 @@ class FetchCommand:
     ] = ()
     revision: Annotated[str | None, Option("Tag or commit. Default: main.")] = None
     verify: Annotated[bool, Option("Verify the release afterwards.")] = False
-    mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
+    mirror: Annotated[Path | None, MIRROR] = None
 
     def __post_init__(self) -> None:
         check_options(self)
