@@ -126,8 +126,13 @@ def six_lengths_losses(rng: np.random.Generator, d: float) -> np.ndarray:
 
 
 KINDS = (
-    *(right_or_wrong, partial_credit, skewed, failed_whole),
-    *(three_lengths, six_lengths, six_lengths_losses),
+    right_or_wrong,
+    partial_credit,
+    skewed,
+    failed_whole,
+    three_lengths,
+    six_lengths,
+    six_lengths_losses,
 )
 
 

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,27 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import ruler_eval.example
+from bench.commands import measure
 from ruler_common.names import LENGTHS, parse_length
 from ruler_common.text import end_if_unread
 from ruler_eval.example.write_example import RUNS, write_example
 from ruler_eval.frozen_release import Release
-from tests.in_process import ruler_command
+from tests.in_process import ruler_output
 
+os.environ["HF_HUB_OFFLINE"] = "1"
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 70_200
 RELEASE = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 EXAMPLE = Path(ruler_eval.example.__file__).parent
-
-
-def ruler(*arguments: object) -> tuple[float, float, int]:
-    """Run a command, and return its CPU and wall-clock seconds and its peak megabytes."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    command = ruler_command(*arguments)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(command, check=True, env=environment, **quiet)
-    clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return seconds, clock, after.ru_maxrss // 1024
 
 
 def write_lines(path: Path, lines: Iterator[Mapping[str, Any]]) -> None:
@@ -94,7 +82,7 @@ def write_runs(folder: Path) -> list[Path]:
         settings = json.loads((EXAMPLE / RUNS[0] / "run.json").read_text(encoding="utf-8"))
         new = {"model": f"Model {number}", "mode": settings["mode"], "dataset": "ruler"}
         (runs[-1] / "run.json").write_text(json.dumps(new))
-        ruler("score", runs[-1], "--references", folder / "data")
+        ruler_output("score", runs[-1], "--references", folder / "data")
     return runs
 
 
@@ -123,7 +111,7 @@ def write_run(folder: Path, release: Release) -> Path:
 
         write_lines(run / f"{name}.jsonl", map(record, release.rows(name, ("index", "outputs"))))
     (run / "run.json").write_text(json.dumps({"model": "On a release", "dataset": "ruler"}))
-    ruler("score", run, "--dataset", release.source)
+    ruler_output("score", run, "--dataset", release.source)
     return run
 
 
@@ -150,15 +138,15 @@ def first_paint(page: Path) -> str:
 def measured(name: str, folder: Path, runs: Sequence[Path], *arguments: object) -> None:
     """Print a line with rows, seconds, bytes of the page and memory."""
     out = folder / "report.html"
-    seconds, clock, memory = ruler("report", *runs, "--out", out, *arguments)
+    took = measure("report", *runs, "--out", out, *arguments)
     start = time.process_time()
     results = [json.loads((run / "results.json").read_bytes()) for run in runs]
     floor = time.process_time() - start
     rows = sum(cell["n"] for r in results for cell in r["configurations"].values())
     print(
-        f"{name:40} {rows:7,} rows {seconds:6.2f} s of the processor, "
-        f"{seconds / floor:6.0f} times json.loads, {clock:6.2f} s by the clock, "
-        f"{out.stat().st_size:9,} bytes {memory:5,} MB{first_paint(out)}",
+        f"{name:40} {rows:7,} rows {took.cpu:6.2f} s of the processor, "
+        f"{took.cpu / floor:6.0f} times json.loads, {took.clock:6.2f} s by the clock, "
+        f"{out.stat().st_size:9,} bytes {1000 * took.memory:5,.0f} MB{first_paint(out)}",
         flush=True,
     )
 

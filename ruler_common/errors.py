@@ -14,6 +14,7 @@ import re
 import shlex
 
 DISTRIBUTION = "ruler-release"
+"""What pip calls this project."""
 
 
 class RulerError(ValueError):

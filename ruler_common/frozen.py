@@ -41,14 +41,6 @@ class FrozenRows:
     rows: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def frozen_versions() -> list[str]:
-    """Return the data versions that have frozen rows."""
-    versions = []
-    for path in FROZEN.glob("*.toml"):
-        versions.append(path.stem)
-    return versions
-
-
 @cache
 def read_frozen(data_version: str, folder: Path = FROZEN) -> FrozenRows | None:
     """Return the lock of a data version, or None if it has none.

@@ -59,12 +59,7 @@ def _ask_once(repo: str, paths: Sequence[str], revision: str | None, kind: str) 
     The client itself would ask six times, for 23 seconds, and print a line each time. Other errors
     than those of the connection are left to the download.
     """
-    from huggingface_hub import (
-        errors,
-        get_hf_file_metadata,
-        hf_hub_url,
-        try_to_load_from_cache,
-    )
+    from huggingface_hub import errors, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 
     try:
         for path in paths:

@@ -34,13 +34,13 @@ class FileEntry(TypedDict):
     language: str
     instruction_language: str
     rows: int
-    # The number of rows that can be built (questions of a corpus); None if any
-    # number can
+    # The number of rows that can be built (questions of a corpus); None if any number can
     max_rows: int | None
     tokens: TokenFigures
     fill: float  # mean `length` as a share of `max_length` - reserve
     unit: int  # tokens of the largest haystack unit that did not fit
-    exhausted: int  # rows that contain all of a finite haystack
+    # Rows that contain all of a finite haystack, or all documents that the task may have
+    exhausted: int
     # The maximum number of times that a haystack started over; `row_repeats` has each row's number
     repeats: int
     row_repeats: NotRequired[list[int]]

@@ -368,14 +368,14 @@ class Names:
     ) -> list[tuple[str, list[Config]]]:
         """Return ONERULER's means over languages, such as `all_8k`, with their configurations.
 
-        A mean exists only if all 26 languages are complete, because one over fewer languages would
+        A mean exists only if all 26 languages are complete, because one over other languages would
         be a different score. `groups` is the result of `whole_groups`.
         """
         if self.dataset != "oneruler":
             return []
         languages: dict[str, list[Config]] = {}
         for group, members in groups:
-            if group.task == "all" and group.language == group.instruction_language:
+            if group.task == "all" and group.languages in LANGUAGES:
                 suffix = group.name.removeprefix(f"all_{group.length}_{group.language}")
                 languages.setdefault(f"all_{group.length}{suffix}", []).extend(members)
         complete = len(LANGUAGES) * len(self.groups.get("all", ()))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -313,40 +313,6 @@ def table(
         drawn += _draw_columns(lines, part, widths, left, below if part is parts[-1] else ())
         drawn.append("")
     return "\n".join(drawn[:-1])
-
-
-def titled(
-    title: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    markdown: bool = False,
-    left: Collection[int] = (0,),
-) -> str:
-    """Return a table under its title, or "" if it has no rows."""
-    if not rows:
-        return ""
-    return f"{sentences(title, markdown)}\n\n{table(header, rows, markdown, left)}"
-
-
-def picked(
-    rows: Sequence[Mapping[str, str]],
-    columns: Sequence[str],
-    *kept: str,
-    empty: Collection[str] = ("", "-", "0", "0.0"),
-) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the cells of the columns to show.
-
-    These are the first column, those in `kept`, and those that are not empty in every row.
-    """
-    header: list[str] = []
-    cells: list[list[str]] = [[] for _ in rows]
-    for column in columns:
-        values = [row[column] for row in rows]
-        if column in (columns[0], *kept) or not set(values) <= set(empty):
-            header.append(column)
-            for line, value in zip(cells, values, strict=True):
-                line.append(value)
-    return header, cells
 
 
 def _markdown_table(

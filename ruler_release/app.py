@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ruler_common.errors import RulerError, system_error_sentence
+from ruler_common.errors import DISTRIBUTION, RulerError, system_error_sentence
 from ruler_common.text import note, without_passwords
 from ruler_eval.export.options import ExportOptions
 from ruler_eval.publish_options import ResultsOptions
@@ -65,7 +65,7 @@ app = PanelGroup(
     ],
 )
 app = click.version_option(
-    package_name="ruler-release", prog_name="ruler-release", message="%(prog)s %(version)s"
+    package_name=DISTRIBUTION, prog_name=DISTRIBUTION, message="%(prog)s %(version)s"
 )(app)
 BATCH = PanelGroup(
     "batch",

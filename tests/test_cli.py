@@ -303,6 +303,16 @@ def test_quickstart_builds_verifies_loads_and_names_the_next_commands(tmp_path):
     assert "gives 15 rows" in ruler("quickstart", cwd=tmp_path).stdout
 
 
+def test_quickstart_ends_if_its_release_does_not_verify(tmp_path):
+    root = tmp_path / "ruler-quickstart"
+    for folder in (".build", "data"):  # a stopped build's
+        (root / folder).mkdir(parents=True)
+    (root / "data/stray.txt").touch()
+    done = ruler("quickstart", cwd=tmp_path, code=1)
+    assert "data/stray.txt file: the file is not in the manifest" in done.stdout
+    assert "and verified" not in done.stdout
+
+
 def test_quickstart_overwrites_no_other_release(release, tmp_path):
     (tmp_path / "ruler-quickstart").symlink_to(release)
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}

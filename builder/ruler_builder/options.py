@@ -6,7 +6,7 @@ BuildOptions("ruler", lengths=("4k", "128k"), tokenizers="qwen2.5")
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +17,13 @@ POOLS = ("processes", "ray")
 # The panels in which `ruler build --help` shows the options.
 WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
 SUITES = Path(__file__).parent / "suites"
+# Options that several commands have.
+MIRROR = Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR")
+_LANGUAGE_FOLDERS = Option(
+    "Folder of a language beyond the 26 (docs/languages.md); repeatable.",
+    flag="--language-folder",
+    repeatable=True,
+)
 
 
 def suite_names() -> list[str]:
@@ -43,8 +50,8 @@ class BuildOptions:
     lengths: Annotated[
         NameOrNames,
         Option(
-            "Context lengths: 4k,128k,1m, 10000, 0k (the control: evidence only), or all, "
-            "which asks for confirmation.",
+            "Context lengths: 4k,128k,1m, 10000, 0k (the control: evidence only), or all. If none "
+            "is named, the command asks for confirmation.",
             panel=WHAT,
             parse=names_in,
             metavar="NAMES",
@@ -100,13 +107,7 @@ class BuildOptions:
         Option("Language of the instructions, whatever the language of the text.", panel=LANGUAGES),
     ] = None
     language_folders: Annotated[
-        Place | Iterable[Place],
-        Option(
-            "Folder of a language beyond the 26 (docs/languages.md); repeatable.",
-            panel=LANGUAGES,
-            flag="--language-folder",
-            repeatable=True,
-        ),
+        Place | Iterable[Place], replace(_LANGUAGE_FOLDERS, panel=LANGUAGES)
     ] = ()
     skip_restricted: Annotated[
         bool,
@@ -121,10 +122,7 @@ class BuildOptions:
             min=1,
         ),
     ] = None
-    mirror: Annotated[
-        Path | str | None,
-        Option("Folder that holds the sources; searched first.", panel=HOW, envvar="RULER_MIRROR"),
-    ] = None
+    mirror: Annotated[Path | str | None, replace(MIRROR, panel=HOW)] = None
     sources: Annotated[
         NameOrNames,
         Option(
@@ -171,10 +169,7 @@ class VerifyOptions:
             "Number of worker processes. Default: one per core, fewer for a small release.", min=1
         ),
     ] = None
-    mirror: Annotated[
-        Path | str | None,
-        Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR"),
-    ] = None
+    mirror: Annotated[Path | str | None, MIRROR] = None
     tokenizers: Annotated[
         NameOrNames,
         Option(
@@ -183,14 +178,7 @@ class VerifyOptions:
             repeatable=True,
         ),
     ] = ()
-    language_folders: Annotated[
-        Place | Iterable[Place],
-        Option(
-            "Folder of a language beyond the 26 (docs/languages.md); repeatable.",
-            flag="--language-folder",
-            repeatable=True,
-        ),
-    ] = ()
+    language_folders: Annotated[Place | Iterable[Place], _LANGUAGE_FOLDERS] = ()
 
     # Whether to show a progress bar; the commands always do.
     progress: bool = False

@@ -23,8 +23,9 @@ from pathlib import Path
 from filelock import FileLock
 from platformdirs import user_cache_path
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import DISTRIBUTION, RulerError
 from ruler_common.files import sha256_of
+from ruler_common.text import progress_bar
 
 _TIMEOUT = 30  # seconds without an answer from a server
 _RETRIES = 2  # retries for each URL
@@ -73,7 +74,7 @@ class Pinned:
 
 def cache_dir() -> Path:
     """Return the cache folder: $RULER_CACHE, or a folder in the platform's user cache."""
-    return Path(os.environ.get("RULER_CACHE") or user_cache_path("ruler-release"))
+    return Path(os.environ.get("RULER_CACHE") or user_cache_path(DISTRIBUTION))
 
 
 class Store:
@@ -186,18 +187,11 @@ def _download_url(url: str, part: Path, file: Pinned, progress: bool) -> None:
     """
     import pooch  # rarely needed; with requests it takes 30 MB of memory in every worker
     import requests
-    from tqdm import tqdm  # type: ignore[import-untyped]
 
     def download(url: str, output_file: str, registry: pooch.Pooch) -> None:
-        # `disable=None` draws the bar only on a terminal.
-        disable = None if progress else True
-        with tqdm(
-            desc=part.name,
-            total=file.bytes,
-            unit="B",
-            unit_scale=True,
-            leave=False,
-            disable=disable,
+        text = ": {n_fmt}/{total_fmt}, {rate_fmt}"
+        with progress_bar(
+            part.name, file.bytes, quiet=not progress, text=text, unit="B", unit_scale=True
         ) as bar:
             pooch.HTTPDownloader(bar, _CHUNK, timeout=_TIMEOUT)(url, output_file, registry)
 

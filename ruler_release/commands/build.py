@@ -103,10 +103,7 @@ def verify(options: VerifyCommand) -> None:
 
     report = verify(replace(options, progress=True))
     show_report(report, options.json)
-    if not report.ok:
-        raise SystemExit(1)
-    if not report.proved:
-        raise SystemExit(3)
+    exit_unless_proved(report)
 
 
 # ---- What is shown -------------------------------------------------------------------------------
@@ -176,7 +173,10 @@ def show_built(root: Path, built: Built) -> None:
         show("There is nothing to build.")
         return
     if not built.new:
-        show(f"'{root}' already has all of these files: nothing to do.")
+        if built.left_out:
+            show(f"Nothing else is to be built in '{root}'.")
+        else:
+            show(f"'{root}' already has all of these files: nothing to do.")
         return
     files = {path: built.manifest["files"][path] for path in built.new}
     show_table = _show_lengths if len(files) > MANY else show_files
@@ -229,6 +229,14 @@ def show_report(report: VerifyReport, as_json: bool) -> None:
     else:
         count = sum(file.count for file in report.files.values())
         show(f"{number_of(count, 'problem')}.")
+
+
+def exit_unless_proved(report: VerifyReport) -> None:
+    """Exit with code 1 if something is wrong, and with 3 if a file cannot be rebuilt here."""
+    if not report.ok:
+        raise SystemExit(1)
+    if not report.proved:
+        raise SystemExit(3)
 
 
 def _as_json(file: FileReport) -> dict[str, Any]:

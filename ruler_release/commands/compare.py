@@ -90,10 +90,11 @@ def compare(options: CompareCommand) -> None:
     """
     from ruler_eval.analysis.compare import EXIT_CODES, seeds_of
     from ruler_eval.figures.differences import rank_figures, seed_figures
+    from ruler_eval.figures.series import open_runs
 
     check_file(options.out, "comparison.json")
     announce("Comparing")
-    runs = _open(options.results, options.names)
+    runs = open_runs(options.results, options.names)
     results = {run.label: run.labelled for run in runs.runs}
     result: Any
     if len(results) > 2:
@@ -227,6 +228,7 @@ def analyze(options: AnalyzeCommand) -> None:
     Example: ruler analyze -d oneruler --tokenizer cl100k_base --tokenizer o200k_base
     """
     from ruler_eval.figures.languages import language_figures, text_tokens
+    from ruler_eval.figures.series import open_runs
     from ruler_eval.report.render import render
 
     check_file(options.out, "analysis.json")
@@ -234,7 +236,7 @@ def analyze(options: AnalyzeCommand) -> None:
     analysis: dict[str, Any] = {"format": 1}
     figures: list[Figure] = []
     if options.results:
-        runs = _open(options.results, options.names)
+        runs = open_runs(options.results, options.names)
         if runs.dataset == "ruler":
             if options.errors or options.lengths:
                 raise RulerError("--errors and --lengths are for ONERULER: leave them out.")
@@ -318,10 +320,3 @@ def _read_errors(path: Path) -> list[dict[str, Any]]:
     except (ValueError, TypeError, LookupError, RecursionError, IsADirectoryError):
         pass
     raise RulerError(f"'{path}' was not written by `ruler errors --out`: name a file that was.")
-
-
-def _open(places: Sequence[Path], names: Sequence[str]) -> Runs:
-    """Return the scored runs, labelled by their --name, else by the model, else by the path."""
-    from ruler_eval.figures.series import open_runs
-
-    return open_runs(places, names)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ruler_builder.options import VerifyOptions
+from ruler_builder.options import MIRROR, VerifyOptions
 from ruler_common.errors import RulerError
-from ruler_common.options import Option, check_options, names_in, options_of
+from ruler_common.options import Option, OptionsOf, check_options, names_in
 from ruler_common.text import (
     command_line,
     number_of,
@@ -19,7 +20,7 @@ from ruler_common.text import (
     without_passwords,
 )
 from ruler_eval.publish_options import ResultsOptions
-from ruler_release.commands.build import show_report
+from ruler_release.commands.build import exit_unless_proved, show_report
 
 if TYPE_CHECKING:
     from ruler_builder.hub.push import PushPlan
@@ -46,12 +47,10 @@ class PushCommand:
     skip_verify: Annotated[bool, Option("Only check the digests of the files, not their rows.")] = (
         False
     )
-    workers: Annotated[int | None, options_of(VerifyOptions)["workers"]] = None
-    mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
-    tokenizers: Annotated[tuple[str, ...], options_of(VerifyOptions)["tokenizers"]] = ()
-    language_folders: Annotated[
-        tuple[Path, ...], options_of(VerifyOptions)["language_folders"]
-    ] = ()
+    verification: Annotated[
+        Mapping[str, Any],
+        OptionsOf(VerifyOptions, names=("workers", "mirror", "tokenizers", "language_folders")),
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -83,6 +82,7 @@ def push(options: PushCommand) -> None:
     from ruler_builder.hub.push import plan_push
     from ruler_builder.hub.push import push as push_release
 
+    verification = VerifyOptions(options.root, **options.verification, progress=True)
     if options.dry_run:
         plan = plan_push(
             options.repo,
@@ -93,23 +93,13 @@ def push(options: PushCommand) -> None:
         )
         show_plan(options.repo, plan)
         return
-    verification = None
-    if not options.skip_verify:
-        verification = VerifyOptions(
-            options.root,
-            workers=options.workers,
-            mirror=options.mirror,
-            tokenizers=options.tokenizers,
-            language_folders=options.language_folders,
-            progress=True,
-        )
     push_release(
         options.repo,
         options.root,
         show_note,
         private=options.private,
         revision=options.revision,
-        verification=verification,
+        verification=None if options.skip_verify else verification,
     )
 
 
@@ -134,7 +124,7 @@ class FetchCommand:
     ] = ()
     revision: Annotated[str | None, Option("Tag or commit. Default: main.")] = None
     verify: Annotated[bool, Option("Verify the release afterwards.")] = False
-    mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
+    mirror: Annotated[Path | None, MIRROR] = None
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -148,7 +138,6 @@ def fetch(options: FetchCommand) -> None:
     Example: ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler
     """
     from ruler_builder.hub.fetch import fetch as fetch_release
-    from ruler_builder.verify.verify import verify
 
     to = options.to
     fetched = fetch_release(
@@ -163,12 +152,11 @@ def fetch(options: FetchCommand) -> None:
     if not options.verify:
         print(f"All digests match. To check the rows: {command_line('ruler', 'verify', to)}")
         return
+    from ruler_builder.verify.verify import verify
+
     report = verify(VerifyOptions(to, mirror=options.mirror, progress=True))
     show_report(report, as_json=False)
-    if not report.ok:
-        raise SystemExit(1)
-    if not report.proved:
-        raise SystemExit(3)
+    exit_unless_proved(report)
 
 
 def show_plan(repo: str, plan: PushPlan) -> None:

@@ -14,7 +14,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.options import Option
 from ruler_common.text import command_line, plain
 from ruler_release import api
-from ruler_release.commands.build import show_files, show_report
+from ruler_release.commands.build import exit_unless_proved, show_files, show_report
 from ruler_release.commands.run import show_summary
 
 LENGTH, ROWS = "4k", 5
@@ -61,7 +61,7 @@ def quickstart(options: QuickstartCommand) -> None:
 def build_release(root: Path) -> None:
     """Build the tasks into `root`, verify them, and load one configuration with `datasets`.
 
-    Raises RulerError if the folder has other files.
+    Raises RulerError if the folder has other files; exits if the release does not verify.
     """
     import datasets
 
@@ -69,8 +69,9 @@ def build_release(root: Path) -> None:
     built = api.build(root, lengths=LENGTH, rows=ROWS, sources="embedded", progress=True)
     report = api.verify(root, progress=True)
     show_files(built.manifest)
-    if not report.ok:
+    if not report.proved:
         show_report(report, as_json=False)
+        exit_unless_proved(report)
     rows = datasets.load_dataset(str(root), CONFIG, split="test")
     print(
         "\nBuilt from the project's embedded texts and verified. "

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ruler_builder.options import MIRROR
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS
 from ruler_common.options import Option
 from ruler_common.text import TERMINAL_WIDTH, sentences, show, table
@@ -14,10 +15,6 @@ from ruler_common.text import TERMINAL_WIDTH, sentences, show, table
 if TYPE_CHECKING:
     from ruler_builder.text.sources import Source, State
     from ruler_builder.tokens.model_tokenizer import ModelTokenizer
-
-Mirror = Annotated[
-    Path | None, Option("Folder with the sources; searched first.", envvar="RULER_MIRROR")
-]
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class SourcesCommand:
     suite: Annotated[
         str | None, Option("A suite, such as oneruler. Default: ruler and oneruler.")
     ] = None
-    mirror: Mirror = None
+    mirror: Annotated[Path | None, MIRROR] = None
 
 
 def list_sources(options: SourcesCommand) -> None:
@@ -60,7 +57,7 @@ class FetchSourcesCommand:
             metavar="[NAME...]",
         ),
     ] = ()
-    mirror: Mirror = None
+    mirror: Annotated[Path | None, MIRROR] = None
 
 
 def fetch(options: FetchSourcesCommand) -> None:

@@ -18,11 +18,9 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.pinned import Pinned, Store, WheelMember, cache_dir
-from ruler_builder.text.sources import (
-    Sources,
-    named_sources,
-)
+from ruler_builder.text.sources import Sources, named_sources
 from ruler_builder.tokens.tokenizers import pinned_files
+from ruler_common import text
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from tests.full_disk import limit_file_size
@@ -223,6 +221,15 @@ def test_a_broken_download_is_retried_with_a_progress_bar(cache, server, file, m
     assert len(server.requests) == 2
     assert "text.txt:" in stream.getvalue()
     assert "/1.40M" in stream.getvalue()
+
+
+def test_quiet_hides_the_progress_bar_of_a_download(file, monkeypatch):
+    monkeypatch.setattr(text, "_progress_is_shown", True)  # `hide_progress` is for the process
+    text.hide_progress()
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    Store().get(file, progress=True)
+    assert stream.getvalue() == ""
 
 
 @pytest.mark.parametrize(("broken", "status", "tries"), [(99, 200, 3), (0, 404, 1)])

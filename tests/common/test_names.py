@@ -61,6 +61,28 @@ def test_a_configuration_is_one_file(dataset, name, path):
     assert Names.standard(dataset).parse(name).path == path
 
 
+@pytest.mark.parametrize(
+    ("languages", "is_complete"),
+    [
+        (LANGUAGES, True),
+        ((*LANGUAGES, "tr"), True),
+        (LANGUAGES[1:], False),
+        ((*LANGUAGES[1:], "tr"), False),
+    ],
+)
+def test_the_mean_over_languages_is_that_of_the_26(languages, is_complete):
+    names = Names.standard("oneruler")
+    configs = [
+        Config("oneruler", task, "8k", language=code, instruction_language=code)
+        for code in languages
+        for task in names.groups["all"]
+    ]
+    means = dict(names.whole_languages(names.whole_groups(configs)))
+    assert (means.keys() == {"all_8k"}) is is_complete
+    if is_complete:
+        assert means["all_8k"] == names.configs("all_8k")
+
+
 @pytest.mark.parametrize("tokens", [1024, 4096, 131072, 1048576, 2097152])
 def test_ruler_counts_in_binary_thousands(tokens):
     assert parse_length(length_name(tokens)) == tokens

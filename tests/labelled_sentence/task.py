@@ -11,9 +11,7 @@ from typing import Any
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import Draws, letters
-from ruler_builder.tasks.templates import (
-    fill_templates,
-)
+from ruler_builder.tasks.templates import fill_templates
 from ruler_builder.window.haystacks import LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 

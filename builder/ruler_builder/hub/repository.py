@@ -14,6 +14,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.hub import hub_errors, is_repository
+from ruler_common.text import shows_progress
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ def check_repository(repo: str) -> None:
 
 
 def hide_progress_unless_seen() -> None:
-    """Turn off the client's progress bars if stderr is not a terminal."""
+    """Turn off the client's progress bars with --quiet, and if stderr is not a terminal."""
     from huggingface_hub.utils import disable_progress_bars
 
-    if not sys.stderr.isatty():
+    if not shows_progress() or not sys.stderr.isatty():
         disable_progress_bars()

@@ -39,13 +39,7 @@ from ruler_common.frozen import frozen_sentence
 from ruler_common.hub import is_repository
 from ruler_common.languages import release_languages
 from ruler_common.manifest import FileEntry, Manifest, is_standard
-from ruler_common.names import (
-    CONTROL_LENGTH,
-    DEFAULT_TOKENIZER,
-    LANGUAGES,
-    SPLIT,
-    languages_of,
-)
+from ruler_common.names import CONTROL_LENGTH, DEFAULT_TOKENIZER, LANGUAGES, SPLIT, languages_of
 from ruler_common.rows import COLUMN_TYPES
 from ruler_common.text import markdown_text, printable
 
@@ -109,7 +103,7 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
     repo = repo or f"ORG/{manifest['dataset']}"
     entries = manifest["files"].values()
     rows = sum(entry["rows"] for entry in entries)
-    windows = {entry["length"]: entry["max_length"] for entry in entries}
+    tokens = {entry["length"]: entry["max_length"] for entry in entries}
     texts = json.dumps(manifest["families"])
     variables = {
         "manifest": manifest,
@@ -126,12 +120,12 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
         "rows": rows,
         "bytes": sum(entry["bytes"] for entry in entries),
         "size": _size_category(rows),
-        "windows": dict(sorted(windows.items(), key=lambda window: window[1])),
+        "tokens_of_length": dict(sorted(tokens.items(), key=lambda length: length[1])),
         "figures": figures(manifest),
         "any_repeats": any(entry["repeats"] for entry in entries),
         "any_exhausted": any(entry["exhausted"] for entry in entries),
-        "has_control": CONTROL_LENGTH in windows,
-        "has_decimal_length": any(name.isdigit() for name in windows),
+        "has_control": CONTROL_LENGTH in tokens,
+        "has_decimal_length": any(name.isdigit() for name in tokens),
         "fence": "`" * max(3, longest_backticks(texts) + 1),  # of a code block with any wording
         "citations": citations(manifest),
         **_tasks(facts),
@@ -247,7 +241,7 @@ def _languages(facts: ReleaseFacts) -> dict[str, Any]:
 
 
 def mean_fill(files: Iterable[FileEntry]) -> str:
-    """Return the mean of `length` as a share of the window without the reserve, over all rows."""
+    """Return the mean of `length` as a share of the window, over all rows."""
     rows, fill = 0, 0.0
     for entry in files:
         rows += entry["rows"]
@@ -277,13 +271,13 @@ def figures(manifest: Manifest) -> str:
         return entry["tokenizer"], len(languages), languages, tasks.index(entry["task"])
 
     cells: dict[tuple[str, str], dict[str, list[FileEntry]]] = {}
-    windows: dict[str, int] = {}
+    tokens: dict[str, int] = {}
     for entry in sorted(manifest["files"].values(), key=order):
         label = entry["task"] if by_task else languages_of(entry)
         files = cells.setdefault((entry["tokenizer"], label), {})
         files.setdefault(entry["length"], []).append(entry)
-        windows[entry["length"]] = entry["max_length"]
-    lengths = sorted(windows, key=windows.__getitem__)
+        tokens[entry["length"]] = entry["max_length"]
+    lengths = sorted(tokens, key=tokens.__getitem__)
     lines = []
     for (tokenizer, label), by_length in cells.items():
         line = [tokenizer, label]
@@ -294,7 +288,7 @@ def figures(manifest: Manifest) -> str:
 
 
 def _figures_of(files: Sequence[FileEntry], reserve: int) -> str:
-    """Return a cell: fill of the full rows, repeats, and rows that use up a text; `–` for none."""
+    """Return a cell: fill of the full files, repeats, and rows that use up a text; `–` for none."""
     full = [entry for entry in files if entry["max_length"] > 0 and not entry["exhausted"]]
     used_up = [entry for entry in files if entry["exhausted"]]
     parts = []
@@ -370,11 +364,11 @@ def headline(facts: ReleaseFacts) -> list[str]:
     has_default = DEFAULT_TOKENIZER in facts.tokenizers
     tokenizer = DEFAULT_TOKENIZER if has_default else facts.tokenizers[0]
     suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
-    windows: dict[str, int] = {}
+    tokens: dict[str, int] = {}
     for entry in manifest["files"].values():
         if entry["tokenizer"] == tokenizer and entry["max_length"]:
-            windows[entry["length"]] = entry["max_length"]
-    lengths = sorted(windows, key=windows.__getitem__, reverse=True) or [CONTROL_LENGTH]
+            tokens[entry["length"]] = entry["max_length"]
+    lengths = sorted(tokens, key=tokens.__getitem__, reverse=True) or [CONTROL_LENGTH]
     wanted = []
     for length in lengths:
         wanted.append(f"all_{length}{suffix}")

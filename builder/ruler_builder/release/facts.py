@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from ruler_builder.tasks.registry import sources_of
-from ruler_common.errors import RulerError
+from ruler_common.errors import DISTRIBUTION, RulerError
 from ruler_common.files import read_toml
 from ruler_common.frozen import why_custom
 from ruler_common.manifest import Manifest, SourceEntry
 from ruler_common.names import Config, Names
 
-DISTRIBUTION = "ruler-release"
 CARD = "README.md"
 CROISSANT = "croissant.json"
 EVAL_YAML = "eval.yaml"
@@ -69,7 +68,7 @@ def collect_facts(manifest: Manifest) -> ReleaseFacts:
     for config in configs:
         paths[config.name] = [config.path]
         tokenizers[config.tokenizer] = None
-        if config.languages == "en" != example.languages:
+        if config.languages == "en" and example.languages != "en":
             example = config
     groups = names.whole_groups(configs)
     first: dict[str, str] = {}

@@ -32,7 +32,7 @@ from ruler_builder.release.facts import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
-from ruler_common.errors import RulerError
+from ruler_common.errors import DISTRIBUTION, RulerError
 from ruler_common.files import check_folder, temporary_beside, write_whole
 from ruler_common.manifest import (
     CUSTOM_SUITE,
@@ -146,7 +146,7 @@ def new_manifest(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> 
         "dataset": suite.dataset,
         "data_version": DATA_VERSION,
         "canary": canary_of(suite.dataset, DATA_VERSION),
-        "builder_version": version("ruler-release"),
+        "builder_version": version(DISTRIBUTION),
         "seed": seed,
         "reserve": reserve,
         "suite": suite.name,

@@ -25,19 +25,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ruler_builder.tasks.base import (
-    LAYOUTS,
-    NewRow,
-    Task,
-    TaskParams,
-    between_tags,
-)
+from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, between_tags
 from ruler_builder.tasks.draws import Draws, all_but
-from ruler_builder.tasks.templates import (
-    CONTEXT,
-    Frame,
-    fill_templates,
-)
+from ruler_builder.tasks.templates import CONTEXT, Frame, fill_templates
 from ruler_builder.text import corpora
 from ruler_builder.text.counted import CountedTexts
 from ruler_builder.text.sources import LanguageSources
@@ -59,7 +49,7 @@ class ListParams(TaskParams):
     """Number of common words and the counts."""
 
     longest_short: ClassVar[int]
-    """The longest window, in tokens, that has the short counts."""
+    """The longest context, in tokens, that has the short counts."""
 
     num_cw: int = 10
     freq_cw: int = 30
@@ -80,11 +70,11 @@ class ListParams(TaskParams):
 
     @classmethod
     def is_short(cls, max_length: int) -> bool:
-        """Whether a window of `max_length` tokens has the short counts."""
+        """Whether rows of `max_length` tokens have the short counts."""
         return max_length <= cls.longest_short
 
     def counts(self, max_length: int) -> ListCounts:
-        """Return the counts in a window of `max_length` tokens."""
+        """Return the counts in rows of `max_length` tokens."""
         if self.is_short(max_length):
             return ListCounts(self.short_freq_cw, self.short_freq_ucw)
         return ListCounts(self.freq_cw, self.freq_ucw)
@@ -159,9 +149,7 @@ TEMPLATES: dict[str, Any] = {
 
 # The prompts of ONERULER are published files, one per language. Ten words in Tamil, which needs the
 # most tokens, take about 190 tokens of cl100k_base; the limit leaves space for a sentence.
-MULTILINGUAL_TEMPLATES: dict[str, Any] = {
-    "max_new_tokens": 512,
-}
+MULTILINGUAL_TEMPLATES: dict[str, Any] = {"max_new_tokens": 512}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

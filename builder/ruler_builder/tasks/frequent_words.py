@@ -31,7 +31,7 @@ class FrequentParams(TaskParams):
     """The exponent of the distribution and the number of words to name (Table 5).
 
     `vocabulary` is the number of different words, including the noise word; 0 means one word for
-    every 50 tokens of the window. `word_letters` is the length of a coded word.
+    every 50 tokens of `max_length`. `word_letters` is the length of a coded word.
     """
 
     optional = ("vocabulary", "word_letters")
@@ -49,7 +49,7 @@ class FrequentParams(TaskParams):
         in_range = self.words + 2 <= self.vocabulary <= 100_000
         self.need(
             in_range or self.vocabulary == 0,
-            f"vocabulary must be {self.words + 2} to 100000, or 0 for a fiftieth of the window",
+            f"vocabulary must be {self.words + 2} to 100000, or 0 for a fiftieth of the length",
         )
 
 
@@ -89,7 +89,7 @@ TEMPLATES: dict[str, Any] = {
 # ---- Rows --------------------------------------------------------------------------------------
 
 NOISE_WORD = "..."
-_TOKENS_PER_WORD = 50  # of the window, for each word of the default vocabulary
+_TOKENS_PER_WORD = 50  # of `max_length`, for each word of the default vocabulary
 
 
 class FrequentWords(Task[FrequentParams]):
@@ -165,7 +165,6 @@ class FrequentWords(Task[FrequentParams]):
         """Return the words by rank, and the tokens of each with a space before it."""
         filler_count = len(self._weights) - 1 - len(asked)
         draws = self.key.filling_draws(index, "vocabulary")
-        drawn = letters(draws, self.params.word_letters, filler_count + len(asked))
-        fillers = [word for word in drawn if word not in asked][:filler_count]
+        fillers = letters(draws, self.params.word_letters, filler_count, taken=asked)
         counted = self.counted_sources.counted([NOISE_WORD, *asked, *fillers], before=" ")
         return counted.texts, counted.tokens

@@ -18,10 +18,7 @@ import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import Draws, uuids
-from ruler_builder.tasks.templates import (
-    Frame,
-    fill_templates,
-)
+from ruler_builder.tasks.templates import Frame, fill_templates
 from ruler_builder.text import corpora
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import (
@@ -56,7 +53,7 @@ class NiahParams(TaskParams):
         super().__post_init__()
         self.need(self.haystack in _HAYSTACKS, f"haystack must be one of {', '.join(_HAYSTACKS)}")
         for name in (self.key_type, self.value_type):
-            self.need(name in TYPES, f"key_type and value_type must be of {', '.join(TYPES)}")
+            self.need(name in TYPES, f"key_type and value_type must be one of {', '.join(TYPES)}")
         self.need(
             min(self.keys, self.values, self.queries) >= 1, "keys, values, queries start at 1"
         )

@@ -15,18 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.base import (
-    CHECKED_ROWS,
-    NewRow,
-    Task,
-    TaskParams,
-    between_tags,
-)
+from ruler_builder.tasks.base import CHECKED_ROWS, NewRow, Task, TaskParams, between_tags
 from ruler_builder.tasks.draws import Draws, numbers
-from ruler_builder.tasks.templates import (
-    CONTEXT,
-    Frame,
-)
+from ruler_builder.tasks.templates import CONTEXT, Frame
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import DEPTHS, MAX_NEEDLES, Needle
 from ruler_builder.window.prompt import PromptBuilder
@@ -92,9 +83,7 @@ def needle_frame(
 
 # The wording is each language's own: the published prompts, read from the sources. The paper says
 # how long answers may be for its reasoning models only (B.1); this leaves room for a sentence.
-TEMPLATES: dict[str, Any] = {
-    "max_new_tokens": 256,
-}
+TEMPLATES: dict[str, Any] = {"max_new_tokens": 256}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

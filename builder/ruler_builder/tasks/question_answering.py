@@ -24,14 +24,13 @@ import numpy as np
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import all_but
 from ruler_builder.tasks.templates import CONTEXT, Frame
-from ruler_builder.text.corpora import Question
+from ruler_builder.text.corpora import READERS, Question
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.prompt import PromptBuilder, fit, refuse_if_over
 from ruler_common.errors import RulerError
 
 # ---- Parameters --------------------------------------------------------------------------------
 
-_CORPORA = ("squad", "hotpotqa")
 WITHOUT_DOCUMENTS = (
     "Answer the question. Only give me the answer and do not output any other words."
     "{context}\n\nQuestion: {question}"
@@ -52,7 +51,7 @@ class QaParams(TaskParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.need(self.dataset in _CORPORA, f"dataset must be one of {', '.join(_CORPORA)}")
+        self.need(self.dataset in READERS, f"dataset must be one of {', '.join(READERS)}")
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:

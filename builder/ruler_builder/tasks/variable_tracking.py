@@ -22,9 +22,7 @@ import numpy as np
 
 from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import Draws, letters, numbers
-from ruler_builder.tasks.templates import (
-    fill_templates,
-)
+from ruler_builder.tasks.templates import fill_templates
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import (

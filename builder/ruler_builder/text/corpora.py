@@ -63,20 +63,15 @@ def essays(data: bytes) -> str:
 
 
 def questions(name: str, data: bytes) -> Corpus:
-    """Return the corpus of a question-answering source, `squad` or `hotpotqa`.
+    """Return the corpus of a question-answering source, one of READERS.
 
     The last ones are kept, since HotpotQA takes a second to read: do not change them.
     """
-    readers: dict[str, Callable[[bytes], Corpus]] = {"squad": _squad, "hotpotqa": _hotpotqa}
-    if name not in readers:
-        raise RulerError(
-            f"Unknown question-answering dataset '{name}'. Known: {', '.join(readers)}."
-        )
     key = name, sha256(data).digest()
     if key not in _kept:
         if len(_kept) == _MAX_KEPT:
             del _kept[next(iter(_kept))]
-        _kept[key] = readers[name](data)
+        _kept[key] = READERS[name](data)
     return _kept[key]
 
 
@@ -120,6 +115,9 @@ def _entries(text: str) -> Iterator[Any]:
         yield entry
         start = _BETWEEN_ENTRIES.match(text, end)
 
+
+READERS: dict[str, Callable[[bytes], Corpus]] = {"squad": _squad, "hotpotqa": _hotpotqa}
+"""For each question-answering source, the function that reads its file."""
 
 # ---- Word lists ----------------------------------------------------------------------------------
 

@@ -28,13 +28,7 @@ from ruler_builder.text.borders import folded, read_borders, sliced
 from ruler_builder.text.corpora import vocabulary
 from ruler_builder.text.language_folders import describe
 from ruler_builder.text.sentences import split
-from ruler_builder.text.sources import (
-    CANONICAL,
-    NOUNS,
-    LanguageSources,
-    Sources,
-    language_sources,
-)
+from ruler_builder.text.sources import CANONICAL, NOUNS, LanguageSources, Sources, language_sources
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts, language_facts
 from ruler_common.manifest import LanguageEntry

@@ -356,13 +356,11 @@ class FileChecker:
             return why
         missing, needs_folder = [], False
         for name in sources_of(self.manifest, Config.from_entry(self.manifest["dataset"], entry)):
-            given, recorded = (
-                self.sources.choice.custom.get(name),
-                self.manifest["sources"].get(name),
-            )
-            if given and recorded and given.file.sha256 != recorded["sha256"]:
+            custom = self.sources.choice.custom.get(name)
+            recorded = self.manifest["sources"].get(name)
+            if custom and recorded and custom.file.sha256 != recorded["sha256"]:
                 return (
-                    f"'{given.path}' is not the file that the release was made of: give the "
+                    f"'{custom.path}' is not the file that the release was made of: give the "
                     "--language-folder that it was built with"
                 )
             try:

@@ -23,18 +23,10 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-import yaml  # type: ignore[import-untyped]
-
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.card import card_files
 from ruler_builder.release.croissant import described_repository
-from ruler_builder.release.facts import (
-    CARD,
-    CROISSANT,
-    DISTRIBUTION,
-    EVAL_YAML,
-    collect_facts,
-)
+from ruler_builder.release.facts import CARD, CROISSANT, EVAL_YAML, collect_facts
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     DATA,
@@ -50,22 +42,12 @@ from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text import corpora
 from ruler_builder.text.languages import read_language
-from ruler_builder.text.sources import (
-    Sources,
-    language_sources,
-    registry,
-    source_entry,
-)
+from ruler_builder.text.sources import Sources, language_sources, registry, source_entry
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.audits.file import check_paired
-from ruler_builder.verify.file_check import (
-    FileChecker,
-    FileReport,
-    common_length,
-    short,
-)
-from ruler_common.errors import RulerError
-from ruler_common.files import read_text
+from ruler_builder.verify.file_check import FileChecker, FileReport, common_length, short
+from ruler_common.errors import DISTRIBUTION, RulerError
+from ruler_common.files import parse_yaml, read_text
 from ruler_common.frozen import read_frozen, unexplained
 from ruler_common.languages import custom_languages
 from ruler_common.manifest import (
@@ -447,8 +429,8 @@ def _configs(card: str) -> Any:
     """Return the configurations in a card's metadata; None if they cannot be read."""
     match = re.match(r"---\n(.*?\n)---\n", card, re.DOTALL)
     try:
-        return yaml.safe_load(match[1])["configs"] if match else None
-    except (yaml.YAMLError, LookupError, TypeError):
+        return parse_yaml(match[1])["configs"] if match else None
+    except (ValueError, LookupError, TypeError):
         return None
 
 

@@ -265,6 +265,16 @@ def test_a_task_that_does_not_fit_is_refused_or_left_out_with_the_reason(tmp_pat
         build(replace(options, root=tmp_path / "none", tasks=("vt",)))
 
 
+def test_a_file_that_is_left_out_is_not_said_to_be_there(tmp_path):
+    flags = ("build", tmp_path / "small", "--lengths", "1k", "--reserve", 400, "--rows", 1)
+    flags += ("--sources", "embedded", "--skip-impossible", "--tasks")
+    ruler_output(*flags, "niah_single_1")
+    assert "already has all of these files" in ruler_output(*flags, "niah_single_1")
+    lines = ruler_output(*flags, "vt").splitlines()
+    assert lines[0].startswith("Left out vt_1k: The task needs at least")
+    assert lines[1:] == [f"Nothing else is to be built in '{tmp_path}/small'."]
+
+
 # ---- What is built -------------------------------------------------------------------------------
 
 

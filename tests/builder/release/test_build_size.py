@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import plan_build
@@ -60,10 +62,10 @@ def test_without_lengths_at_a_terminal_the_user_is_asked(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_small_build_or_one_of_named_lengths_asks_nothing(tmp_path):
+def test_a_small_build_or_one_of_named_lengths_asks_nothing(tmp_path, monkeypatch):
     small = ("--rows", 1, "--tasks", "vt", "--sources", "embedded")
     done = ruler("build", tmp_path / "out", *small, "--lengths", "2k")
     assert (done.code, "To build" in done.stderr) == (0, False), done.stderr
-    for flags in (("--lengths", "all"), ("--yes",)):  # they go on, as far as the mirror
-        message = ruler_error("build", tmp_path / "no", *flags, "--mirror", "none")
-        assert "is not a folder" in message
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    for flags in (("--lengths", "all"), ("--yes",)):  # they go on, as far as the full disk
+        assert "The files take about 570 MB" in ruler_error("build", tmp_path / "no", *flags)

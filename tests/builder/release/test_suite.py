@@ -94,7 +94,7 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
     [
         (custom_task("niah", haystak="noise"), "parameter of task 'mine' 'haystak'. Did you mean"),
         (custom_task("niah", haystack="grass"), "haystack must be one of noise, essay, needles"),
-        (custom_task("niah", key_type="colours"), "key_type and value_type must be of words, numb"),
+        (custom_task("niah", key_type="colours"), "key_type and value_type must be one of words"),
         (custom_task("niah", keys=0), "keys, values, queries start at 1"),
         (custom_task("niah", keys="4"), "Task 'mine': keys must be int, not '4'"),
         (custom_task("niah", keys=4.5), "keys must be int, not 4.5"),

@@ -9,7 +9,6 @@ import pytest
 
 from ruler_builder.text import corpora
 from ruler_builder.text.corpora import Corpus, Question
-from ruler_common.errors import RulerError
 
 
 def qa(question: str, *answers: str, impossible: bool = False) -> dict[str, Any]:
@@ -117,11 +116,6 @@ def test_only_the_last_corpora_are_kept_in_memory():
         assert corpora.questions("hotpotqa", data).questions[0].text == question
     assert hotpotqa() is not first
     assert hotpotqa() == first
-
-
-def test_an_unknown_corpus_is_refused():
-    with pytest.raises(RulerError, match="Unknown question-answering dataset 'triviaqa'"):
-        corpora.questions("triviaqa", b"{}")
 
 
 @pytest.mark.parametrize("data", [b"An essay.", b'{"text": "An essay."}'])

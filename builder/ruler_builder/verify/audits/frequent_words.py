@@ -13,7 +13,7 @@ from ruler_builder.verify.audits.shared import AuditInputs, context_of
 from ruler_common.rows import Row
 
 NOISE_WORD = "..."
-_TOKENS_PER_WORD = 50  # of the window, for each word of the default vocabulary
+_TOKENS_PER_WORD = 50  # of `max_length`, for each word of the default vocabulary
 _MAX_COUNTED_WORDS = 64  # the most frequent words, whose tokens an audit counts
 
 
