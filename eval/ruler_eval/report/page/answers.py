@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ruler_common.errors import RulerError
-from ruler_common.names import Names, length_name
+from ruler_common.names import length_name
 from ruler_common.options import paths
 from ruler_eval.figures.series import ScoredRun, labels_of
 from ruler_eval.frozen_release import Release
@@ -43,11 +43,6 @@ class AnsweredRun(ScoredRun):
     problem: str | None = None
     # The folders or files that hold the answers.
     places: Sequence[Path] = ()
-
-    @property
-    def names(self) -> Names:
-        """The names of the tasks and lengths: those of the release, if it was found."""
-        return self.release.names if self.release else super().names
 
 
 def open_runs(
