@@ -20,10 +20,8 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.run.records import UNANSWERED, Record, Records
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score.rows import ScoringRules, row_score
-from ruler_eval.tasks import scoring_task
+from ruler_eval.tasks import scoring_language, scoring_task
 
-SCORE_COLUMNS = ("index", "outputs", "none_word")
-"""The columns that a row's score depends on."""
 Key = tuple[str, int]
 """A configuration and a row index."""
 
@@ -70,7 +68,7 @@ class Scorer:
         prediction = Prediction.from_record(record)
         config = self.release.parse(record["config"])
         task = scoring_task(config.task, self.release.dataset, self.release)
-        language = config.instruction_language if config.dataset == "oneruler" else None
+        language = scoring_language(config)
         usage, error = record["usage"], record["error"] or ""
         failed = record["finish_reason"] == "error"
         fits = record["finish_reason"] != "does_not_fit"

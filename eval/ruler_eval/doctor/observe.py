@@ -22,10 +22,11 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type
 from ruler_common.text import number_of, one_line, sentences, table
-from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
+from ruler_eval.doctor.answers import Answer, Scorer
 from ruler_eval.doctor.verdict import MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
+from ruler_eval.score.rows import SCORE_COLUMNS
 from ruler_score.split_reasoning import split_reasoning
 
 MIN_TRUNCATED_SHARE = 0.9

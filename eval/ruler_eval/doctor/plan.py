@@ -17,9 +17,10 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest import FileEntry
 from ruler_common.names import CONTROL_LENGTH, DEFAULT_TOKENIZER
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import SCORE_COLUMNS, Key
+from ruler_eval.doctor.answers import Key
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
+from ruler_eval.score.rows import SCORE_COLUMNS
 
 ROW_COLUMNS = (*SCORE_COLUMNS, "input", "max_new_tokens", "length", "evidence")
 DEFAULT_LENGTH = 32768
