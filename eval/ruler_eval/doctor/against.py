@@ -40,7 +40,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import check_release
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.records import UNANSWERED, Records
+from ruler_eval.run.records import FAILED_STATES, Records
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.server import Server
 
@@ -151,7 +151,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             _sides(names, engine, deployment_b, release, plan, folder, options)
         )
         if stored is not None:
-            stored_answers = read_answers(stored, Scorer(release), plan.rows, keep=UNANSWERED)
+            stored_answers = read_answers(stored, Scorer(release), plan.rows, keep=FAILED_STATES)
             sides[B] = StoredAnswers(stored_answers)
         folder.write()
         in_progress = DeploymentComparison(
@@ -249,7 +249,7 @@ def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowP
         raise RulerError(f"'{folder}' has no answers to rows of '{options.dataset}'.")
     named = replace(options, configs=options.configs or tuple(configs), rows=1 << 30)
     plan = make_plan(named, release, None)
-    answers = read_answers(folder, Scorer(release), plan.rows, keep=UNANSWERED)
+    answers = read_answers(folder, Scorer(release), plan.rows, keep=FAILED_STATES)
     keys = [key for key in plan.keys if key in answers][: options.row_count]
     if not keys:
         raise RulerError(

@@ -17,7 +17,7 @@ from typing import Protocol
 from ruler_common.files import check_type
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.run.records import UNANSWERED, Record, Records
+from ruler_eval.run.records import FAILED_STATES, Record, Records
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_language, scoring_task
@@ -99,7 +99,7 @@ def read_answers(
         state = record["finish_reason"]
         if record.get("sample"):  # the first sample of a row stands for it
             continue
-        if key in rows and (state not in UNANSWERED or state in keep):
+        if key in rows and (state not in FAILED_STATES or state in keep):
             answers[key] = scorer.score(record, rows[key])
     return answers
 

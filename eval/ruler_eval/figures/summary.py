@@ -25,7 +25,8 @@ from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import LengthLoss, LengthMean, Mean
 
-UNANSWERED: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
+NOT_WHOLE: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
+"""The troubles of rows that have no whole answer."""
 MAX_TASKS, MAX_KINDS = 3, 3
 """The largest number of tasks and of kinds of errors that a sentence names."""
 BROKEN = 0.5
@@ -309,7 +310,7 @@ def _unanswered(runs: Runs) -> list[str]:
     for run in runs.runs:
         cells = run.results["configurations"]
         counts = count_troubles(cells)
-        named = [f"{counts[key]:,} {TROUBLES[key]}" for key in UNANSWERED if key in counts]
+        named = [f"{counts[key]:,} {TROUBLES[key]}" for key in NOT_WHOLE if key in counts]
         if named:
             rows = sum(cell["rows_requested"] for cell in cells.values())
             unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")

@@ -22,8 +22,7 @@ from ruler_eval.prediction import Prediction, digest
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import RowOrder, estimate
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.records import UNANSWERED as UNANSWERED_STATES
-from ruler_eval.run.records import Record
+from ruler_eval.run.records import FAILED_STATES, Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
 from ruler_eval.score.options import PredictionOptions
@@ -119,7 +118,7 @@ class RunInWaves:
             unanswered={name: set() for name in configs},
             truncated={name: set() for name in configs},
         )
-        again = UNANSWERED_STATES if self.options.retry_failed else ()
+        again = FAILED_STATES if self.options.retry_failed else ()
         for record in work.records.read():
             if record["config"] in configs and record["finish_reason"] not in again:
                 self._score(record)
