@@ -15,7 +15,7 @@ from typing import Any
 import altair as alt
 
 from ruler_common.names import GROUPS, languages_of
-from ruler_common.text import bounds, number
+from ruler_common.text import number
 from ruler_eval.figures.charts import GREY, RECORDS, by_model, difference_domain, dots_spec, spec_of
 from ruler_eval.figures.figure import (
     COUNT,
@@ -31,6 +31,7 @@ from ruler_eval.figures.figure import (
     Record,
     record_of,
     score_fields,
+    score_text,
 )
 from ruler_eval.figures.scores import MEANS, OTHER_TASKS, marked_means
 from ruler_eval.figures.series import Runs, Series, chosen
@@ -100,7 +101,7 @@ def _language_records(
         fields["mark"] = "*" if marked_means(groups["all"])[length] else ""
         record = record_of(series, configs, f"{name} at {length.upper()}", **fields)
         record |= score_fields(mean["score"], mean["interval"])
-        record["cell"] = _with_interval(record) if with_intervals else record["score"]
+        record["cell"] = score_text(record) if with_intervals else record["score"]
         records.append(record)
     return records
 
@@ -119,13 +120,6 @@ def _averages_of_languages(runs: Runs) -> list[Record]:
             record = record_of(series, (), f"{name}, average", **fields)
             records.append({**record, **score_fields(average["score"], average["interval"])})
     return records
-
-
-def _with_interval(record: Record) -> str:
-    """Return a score and its interval: `87.5 [71.7, 96.3]`."""
-    if record["interval"] is None:
-        return number(record["score"])
-    return f"{number(record['score'])} {bounds(record['interval'])}"
 
 
 # ---- The figures of the paper --------------------------------------------------------------------

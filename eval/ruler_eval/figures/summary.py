@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ruler_common.text import bounds, number, number_of, shortened
+from ruler_common.text import bounds, number_of, shortened
 from ruler_eval.analysis.compare import Comparison
 from ruler_eval.figures.differences import Pair
 from ruler_eval.figures.effective import effective_length, relative_length
-from ruler_eval.figures.figure import Figure
+from ruler_eval.figures.figure import Figure, score_text
 from ruler_eval.figures.losses import loss_text, task_losses
 from ruler_eval.figures.runs import TROUBLES, Trouble, count_troubles
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import RELATIVE
-from ruler_eval.score.results import LengthLoss, LengthMean, Mean
+from ruler_eval.score.results import LengthLoss
 
 NOT_WHOLE: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
 """The troubles of rows that have no whole answer."""
@@ -89,20 +89,14 @@ def _score_sentences(series: Series) -> list[str]:
         lengths = {name: mean for name, mean in group["lengths"].items() if mean["tokens"]}
         whole = [name.upper() for name, mean in lengths.items() if not mean["lacking"]]
         where = f" at {', '.join(whole)}" if len(whole) < len(lengths) else ""
-        score = _with_interval(group["average"])
+        score = score_text(group["average"])
         return [f"{series.label} scores {score} on average over {tasks}{where}."]
     means = []
     for length, mean in group["lengths"].items():
         if mean["score"] is not None:
             place = f"at {length.upper()} ({mean['tasks']} of {tasks})"
-            means.append(f"{_with_interval(mean)} {place}")
+            means.append(f"{score_text(mean)} {place}")
     return [f"{series.label} scores {', '.join(means)}."] if means else []
-
-
-def _with_interval(mean: Mean | LengthMean) -> str:
-    """Return a mean with its interval: `87.1 [85.2, 88.9]`; `-` if there is none."""
-    text = number(mean["score"])
-    return text if mean["interval"] is None else f"{text} {bounds(mean['interval'])}"
 
 
 def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str]:
@@ -112,7 +106,7 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
     if comparison is None:
         means = []
         for series in ranked:
-            means.append(f"{series.label} {_with_interval(series.groups['all']['average'])}")
+            means.append(f"{series.label} {score_text(series.groups['all']['average'])}")
         return [f"By average, not paired: {', '.join(means)}."]
     over_all = comparison["all"]
     first = best
