@@ -191,8 +191,8 @@ def _lowest_score(series: Series) -> list[str]:
 
 def _breaking_sentences(series: Series, kinds: Mapping[str, Counter[str]]) -> list[str]:
     """Return at which length a model breaks, by how many points, in which tasks, and why."""
-    losses = series.groups["all"]["losses"]
-    if not losses:
+    losses = [loss for loss in series.groups["all"]["losses"] if loss["interval"] is not None]
+    if not losses:  # one length, or a run that its scores stopped
         return _why(series, kinds, list(series.cells), "")
     place = breaking_length(losses)
     if place is None:
