@@ -36,7 +36,7 @@ from ruler_eval.figures.charts import (
     difference_domain,
     with_intervals,
 )
-from ruler_eval.figures.figure import COUNT, INTERVAL, Column, Figure, Record, score_fields
+from ruler_eval.figures.figure import COUNT, INTERVAL, MODEL, Column, Figure, Record, score_fields
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, in_languages
 from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
@@ -577,7 +577,7 @@ def rank_figures(result: Ranking) -> list[Figure]:
         "inc": result["weighted_inc"],
         "dec": result["weighted_dec"],
     }
-    columns = [Column("model", "model")]
+    columns = [MODEL]
     for (field, models), header in zip(weightings.items(), ("Avg.", "inc", "dec"), strict=True):
         of = "" if field == "average" else f" ({header})"
         columns += [

@@ -24,7 +24,9 @@ from ruler_eval.figures.figure import (
     LANGUAGE,
     LENGTH,
     MODEL,
+    ROWS,
     SCORE,
+    TASK,
     Column,
     Figure,
     Pivot,
@@ -466,7 +468,7 @@ def _tasks_by_resource(models: Sequence[Model]) -> Figure:
             if any(record[name] is not None for name in names.values()):
                 records.append(record)
     title = "Tasks in English and by resource"
-    columns = [LENGTH, Column("task", "task"), MODEL, *_mean_columns(*names.values())]
+    columns = [LENGTH, TASK, MODEL, *_mean_columns(*names.values())]
     return Figure(
         name="resourcetasks",
         title=title,
@@ -484,7 +486,7 @@ def _words_right(models: Sequence[Model]) -> Figure:
     title = "Words right of ten in cwe"
     columns = [
         LENGTH,
-        Column("task", "task"),
+        TASK,
         MODEL,
         Column("right rows", "right_rows", COUNT),
         Column("wrong rows", "wrong_rows", COUNT),
@@ -510,7 +512,7 @@ def _over_models(analyzed: Mapping[str, Any], count: int) -> Iterator[Figure]:
     if not means:
         return
     over = f"Mean over {count} models, and the lowest and highest of them"
-    spread = [Column("score", "score"), Column("lowest", "lowest"), Column("highest", "highest")]
+    spread = [SCORE, Column("lowest", "lowest"), Column("highest", "highest")]
     title = f"{over}: languages"
     yield Figure(
         name="overmodels-languages",
@@ -540,7 +542,7 @@ def _over_models(analyzed: Mapping[str, Any], count: int) -> Iterator[Figure]:
         if any(score is not None for score in scores.values()):
             records.append({"length": row["length"].upper(), "task": row["task"], **scores})
     title = f"Mean over {count} models: tasks"
-    columns = [LENGTH, Column("task", "task"), Column("English", "english")]
+    columns = [LENGTH, TASK, Column("English", "english")]
     columns += [Column("other high", "high"), Column("low", "low")]
     yield Figure(name="overmodels-tasks", title=title, columns=columns, records=records, fold=title)
 
@@ -583,7 +585,7 @@ def _kinds_of_errors(what: str, kinds_by_name: Mapping[str, Mapping[str, int]]) 
         columns=[
             Column(what, "place"),
             Column("kind", "kind"),
-            Column("rows", "rows", COUNT),
+            ROWS,
             Column("share", "share", "percent"),
         ],
         records=records,
