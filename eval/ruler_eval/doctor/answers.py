@@ -127,12 +127,17 @@ class AnsweredRun:
 
     def answer(self, keys: Sequence[Key]) -> None:
         """Send the rows that have no answer yet. Raises RulerError."""
-        missing: dict[str, list[int]] = {}
-        for config, index in keys:
-            if (config, index) not in self.answers:
-                missing.setdefault(config, []).append(index)
+        missing = [key for key in keys if key not in self.answers]
         if missing:
-            self._run.answer(missing)
+            self._run.answer(indices_by_config(missing))
+
+
+def indices_by_config(keys: Iterable[Key]) -> dict[str, list[int]]:
+    """Return the indices of rows by configuration, as a run takes them."""
+    indices: dict[str, list[int]] = {}
+    for config, index in keys:
+        indices.setdefault(config, []).append(index)
+    return indices
 
 
 def pairs(a: Answers, b: Answers, keys: Iterable[Key]) -> list[tuple[Key, Answer, Answer]]:
