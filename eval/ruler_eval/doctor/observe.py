@@ -163,12 +163,13 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
 def _release_of(records: Records, dataset: str | None) -> tuple[Release, str]:
     """Return the release of a run, and where it is. Raises RulerError."""
     folder = records.folder
+    revision = None if dataset else records.settings().get("data_revision")
     sources = [dataset, *(session.get("source") for session in reversed(records.sessions()))]
     source = next((name for name in sources if name), None)
     if source is None:
         raise RulerError(f"'{folder}' does not name its release: add --dataset.")
     try:
-        release = Release.open(source)
+        release = Release.open(source, revision)
     except RulerError as error:
         if dataset is not None:
             raise
