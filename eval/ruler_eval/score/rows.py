@@ -62,6 +62,17 @@ class ScoringRules:
         return replace(self, languages=release.languages) if release else self
 
 
+def rules_of_results(results: Results) -> ScoringRules:
+    """Return the rules by which results were scored."""
+    return ScoringRules(
+        compat=results["rules"]["compat"],
+        truncated=results["rules"]["truncated"],
+        partial=results["partial"],
+        model=results["model"] or "",
+        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
+    )
+
+
 @dataclass(slots=True)
 class RowScore:
     """One answer to a row, or a row without an answer, and its score (0 … 1)."""
@@ -390,13 +401,7 @@ def scores_of_lines(
     Partial results have no missing rows. The rows have only `index` and `outputs`. `release` is the
     one they were scored on.
     """
-    rules = ScoringRules(
-        compat=results["rules"]["compat"],
-        truncated=results["rules"]["truncated"],
-        partial=results["partial"],
-        model=results["model"] or "",
-        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
-    )
+    rules = rules_of_results(results)
     rows: dict[str, dict[int, list[RowScore]]] = {name: {} for name in results["configurations"]}
     for place, (name, index) in enumerate(zip(lines["config"], lines["index"], strict=True)):
         if rules.partial and lines["state"][place] == "missing":

@@ -26,7 +26,13 @@ from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import run_folders
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import Results, TruncationRule, load, read_lines, write
-from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows, scores_of_lines
+from ruler_eval.score.rows import (
+    ConfigScores,
+    ScoringRules,
+    rules_of_results,
+    score_rows,
+    scores_of_lines,
+)
 from ruler_eval.score.scoring import Scored, score
 
 RESULTS_FILE = "results.json"
@@ -233,13 +239,11 @@ def _rules_of_run(files: Sequence[Path], truncated: str | None) -> ScoringRules 
     for folder in files:
         if run_folders(folder) and (folder / RESULTS_FILE).is_file():
             results = load(folder)
-            rules = results["rules"]
-            if truncated not in (None, rules["truncated"]):
+            rules = rules_of_results(results)
+            if truncated not in (None, rules.truncated):
                 raise RulerError(
-                    f"'{folder}' was scored with --truncated {rules['truncated']}: leave "
+                    f"'{folder}' was scored with --truncated {rules.truncated}: leave "
                     f"--truncated out, or score the run again with --truncated {truncated}."
                 )
-            return ScoringRules(
-                compat=rules["compat"], truncated=rules["truncated"], model=results["model"] or ""
-            )
+            return rules
     return None

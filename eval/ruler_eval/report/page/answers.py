@@ -23,7 +23,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import Results
-from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows
+from ruler_eval.score.rows import ConfigScores, rules_of_results, score_rows
 from ruler_eval.score.stored import (
     RowSource,
     differing_config,
@@ -147,13 +147,8 @@ def _with_prompts(
             f"The answers of '{label}' are not those that were scored: run `ruler score` again "
             f"for '{path}'."
         )
-    rules = ScoringRules(
-        compat=results["rules"]["compat"],
-        truncated=results["rules"]["truncated"],
-        partial=results["partial"],
-        model=results["model"] or "",
-    )
-    configs = {scores.name: scores for scores in score_rows(predictions, release, rules)}
+    scored = score_rows(predictions, release, rules_of_results(results))
+    configs = {scores.name: scores for scores in scored}
     return AnsweredRun(
         label=label,
         results=results,
