@@ -34,7 +34,7 @@ from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, check_settings, s
 from ruler_eval.score import inspect_log
 from ruler_eval.score.columns import Columns
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RunFacts, run_facts, run_folders
+from ruler_eval.score.own_run import RunFacts, is_of_run, run_facts, run_folders
 from ruler_eval.score.paths import is_oneruler
 from ruler_eval.score.read import ReadFile, dataset_of_path, files_of_a_tool, read_file
 from ruler_eval.score.references import add_references
@@ -158,7 +158,7 @@ def find_files(path: Path) -> RunFiles:
     if path.is_file():
         folder, files = path.parent, [path]
     elif path.is_dir():
-        folder, files = path, _direct_files(path, _LINES)
+        folder, files = path, answer_files(path)
     else:
         raise RulerError(f"There is no file or folder '{path}'.")
     if files and (facts := run_facts(folder)) is not None:
@@ -177,6 +177,18 @@ def find_files(path: Path) -> RunFiles:
         return RunFiles(path, files, [inspect_log.settings(log) for log in logs])
     facts = run_facts(files[0].parent)
     return RunFiles(path, files, [] if facts is None else [facts])
+
+
+def answer_files(folder: Path) -> list[Path]:
+    """Return the files of answers in a folder: its JSON lines, but of a run only answers.jsonl.
+
+    `ruler errors --out` may have put another file there. Older runs have a file for each
+    configuration.
+    """
+    answers = folder / ANSWERS
+    if is_of_run(answers) and answers.is_file():
+        return [answers]
+    return _direct_files(folder, _LINES)
 
 
 def _shards_of(path: Path) -> list[Path]:
@@ -270,7 +282,7 @@ def are_one_run(folders: Sequence[Path]) -> bool:
                 if name in facts and settings.setdefault(name, facts[name]) != facts[name]:
                     return False
             names = set(cast(Mapping[str, str], facts.get("rows", {})))
-            names = names or {file.name for file in _direct_files(part, _LINES)}
+            names = names or {file.name for file in answer_files(part)}
             sessions = cast(RunFacts, facts).get("sessions", [])
             is_shard = any(session.get("shard") for session in sessions)
             if is_shard or names == {ANSWERS}:  # of unknown rows

@@ -24,7 +24,7 @@ from ruler_common.text import note
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import run_folders
-from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.predictions import answer_files, open_predictions
 from ruler_eval.score.results import Results, TruncationRule, load, read_lines, write
 from ruler_eval.score.rows import (
     ConfigScores,
@@ -108,10 +108,7 @@ def open_results(path: Path, rows: RowSource | None = None) -> Results:
         return load(path)
     place = path / RESULTS_FILE
     stored = load(place) if place.exists() else None
-    digests = set()
-    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
-        if not file.name.startswith("tmp_"):
-            digests.add(sha256_of(file))
+    digests = {sha256_of(file) for folder in folders for file in answer_files(folder)}
     if stored is not None:
         scored = set(stored["predictions"].values())
         if not digests or digests == scored:
