@@ -67,30 +67,24 @@ def open_runs(
     """
     if not paths:
         raise RulerError("There is nothing to show: name scored RUN folders or results.json files.")
-    all_results = open_different_results(paths, RowSource(dataset, revision, references))
+    rows = RowSource(dataset, revision, references)
+    all_results = open_different_results(paths, rows)
     runs = []
     for label, results, path in zip(
         labels_of(all_results, paths, names), all_results, paths, strict=True
     ):
-        runs.append(_with_answers(label, results, path, dataset, revision, references))
+        runs.append(_with_answers(label, results, path, rows))
     return runs
 
 
-def _with_answers(
-    label: str,
-    results: Results,
-    path: Path,
-    dataset: str | None,
-    revision: str | None,
-    references: Path | None,
-) -> AnsweredRun:
+def _with_answers(label: str, results: Results, path: Path, rows: RowSource) -> AnsweredRun:
     """Return a run with its answers; without them if their files or their release are missing."""
     files = _find_files(results, path if path.is_dir() else path.parent)
-    if results["dataset"]["source"] is not None and references is None:
+    if results["dataset"]["source"] is not None and rows.references is None:
         try:
-            release = release_of(results, dataset, revision)
+            release = release_of(results, rows.dataset, rows.revision)
         except RulerError as error:
-            if dataset is not None:
+            if rows.dataset is not None:
                 raise
             return AnsweredRun(label=label, results=results, problem=str(error).rstrip("."))
         if release is not None:
@@ -122,9 +116,7 @@ def _with_answers(
             length = length_name(lengths.pop(), results["dataset"]["name"])
     options = PredictionOptions(
         files,
-        dataset=dataset,
-        references=references,
-        revision=revision,
+        **rows._asdict(),
         length=length,
         tokenizer=tokenizers.pop() if len(tokenizers) == 1 else None,
         config=next(iter(cells)) if len(cells) == 1 else None,
