@@ -70,6 +70,11 @@ def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
     return {trouble: count for trouble, count in counts.items() if count}
 
 
+def troubles_in_words(counts: Mapping[Trouble, int]) -> list[str]:
+    """Return counts in words, without zeros: `3 failed`, `1 truncated`."""
+    return [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items() if count]
+
+
 def is_doubtful(counts: Collection[Trouble]) -> bool:
     """Return whether any of these counts makes the score of the rows doubtful."""
     return any(trouble not in HARMLESS for trouble in counts)

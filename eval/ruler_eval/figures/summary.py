@@ -20,7 +20,7 @@ from ruler_eval.figures.differences import Pair
 from ruler_eval.figures.effective import effective_length, relative_length
 from ruler_eval.figures.figure import Figure, score_text
 from ruler_eval.figures.losses import loss_text, task_losses
-from ruler_eval.figures.runs import TROUBLES, Trouble, count_troubles
+from ruler_eval.figures.runs import Trouble, count_troubles, troubles_in_words
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import LengthLoss
@@ -304,7 +304,7 @@ def _unanswered(runs: Runs) -> list[str]:
     for run in runs.runs:
         cells = run.results["configurations"]
         counts = count_troubles(cells)
-        named = [f"{counts[key]:,} {TROUBLES[key]}" for key in NOT_WHOLE if key in counts]
+        named = troubles_in_words({key: counts.get(key, 0) for key in NOT_WHOLE})
         if named:
             rows = sum(cell["rows_requested"] for cell in cells.values())
             unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")
