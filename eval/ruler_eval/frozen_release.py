@@ -125,19 +125,23 @@ class Release:
         """Read a configuration name."""
         return self.names.parse(name)
 
+    def entry(self, config: str) -> FileEntry:
+        """Return what the manifest says about the file of a configuration."""
+        return self.manifest["files"][self.configs[config]]
+
     def size(self, config: str) -> int:
-        """How many rows a configuration has."""
-        return int(self.manifest["files"][self.configs[config]]["rows"])
+        """Return how many rows a configuration has."""
+        return int(self.entry(config)["rows"])
 
     def order(self, config: str) -> list[int]:
         """Return the indices of a configuration in the frozen random order."""
-        return indices_of(self.manifest, self.manifest["files"][self.configs[config]])
+        return indices_of(self.manifest, self.entry(config))
 
     def rows_sha256(self, config: str) -> str:
         """Return the digest of a configuration's rows, which does not depend on the file format."""
         if config not in self.configs:
             raise RulerError(f"'{self.source}' has no '{config}': name another release.")
-        return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
+        return str(self.entry(config)["rows_sha256"])
 
     def family(self, task: str) -> str | None:
         """Return the family of a task; None if the manifest does not name it."""

@@ -10,18 +10,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of
 from ruler_common.text import shortened
+from ruler_eval.run.records import FAILED_STATES, Record
 from ruler_eval.run.reply_rules import end_of
 
-if TYPE_CHECKING:
-    from ruler_eval.run.records import Record
-
-FAILED = ("error", "does_not_fit")
-"""The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
 DIGEST_BYTES = 4
 
 
@@ -121,7 +117,7 @@ class Prediction:
     @property
     def failed(self) -> bool:
         """Whether there is no answer to score: an error, or a prompt that did not fit."""
-        return self.error is not None or self.finish_reason in FAILED
+        return self.error is not None or self.finish_reason in FAILED_STATES
 
 
 MAX_REASON = 120  # characters of the error of a failed row

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ruler_common.errors import RulerError
+from ruler_common.names import Config
 from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.prediction import ScoredConfig
 from ruler_score.ruler_score import ONERULER_TASKS, QA_TASKS, RULER_TASKS
 
 Answers = Literal["values", "variables", "words", "text"]
@@ -141,6 +143,11 @@ def scoring_task(task: str, dataset: str, release: Release | None = None) -> str
     if family.absent_rule and release and release.manifest["tasks"][task].get("absent"):
         return family.absent_rule
     return family.rule
+
+
+def scoring_language(config: Config | ScoredConfig) -> str | None:
+    """Return the language by whose rules answers are scored: the instruction's; None in RULER."""
+    return config.instruction_language if config.dataset == "oneruler" else None
 
 
 def find_whole(value: str, text: str) -> int:

@@ -36,6 +36,11 @@ _SENTENCES = (
 )
 """What begins a text with reasoning without a mark, and what ends that reasoning."""
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "「": "」", "『": "』"}
+_TURN_ENDS = (
+    *("<|start|>assistant", "<|begin|>assistant", "<|end|>", "<|return|>", "<|call|>"),
+    *("<|eom|>", "<|eot|>", "<|message_model|>", "<|end_message|>", "<|im_end|>"),
+)
+"""Tokens between turns and channels, in the order in which they are removed from a text's end."""
 _CODE_SPAN = re.compile(r"(?<![\w`])(`{1,2})(?=[<＜&\[{【◁⟨])[^`\n]{1,300}\1(?!`)")
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 Span = tuple[int, int]
@@ -185,15 +190,6 @@ def _end_of_span(spans: Sequence[Span], place: int) -> int:
 
 def _pieces(texts: Iterable[str]) -> list[str]:
     """Return the texts that are not blank, without the tokens between turns and channels."""
-    ends = (
-        "<|start|>assistant",
-        "<|begin|>assistant",
-        "<|end|>",
-        "<|return|>",
-        "<|call|>",
-        "<|eom|>",
-        "<|eot|>",
-    )
-    for end in (*ends, "<|message_model|>", "<|end_message|>", "<|im_end|>"):
+    for end in _TURN_ENDS:
         texts = [text.strip("\n").removesuffix(end) for text in texts]
     return [text for text in texts if text.strip()]

@@ -521,8 +521,8 @@ def reasoning(rows: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
 
 def words_right(rows: pd.DataFrame, cells: Cells) -> list[WordsRight]:
     """Return how many of the ten words were right, by length and task (Figure 23)."""
-    is_cut = rows.state == "truncated"
-    kind = np.where(is_cut, "truncated", np.where(rows.score == 1, "right", "wrong"))
+    is_truncated = rows.state == "truncated"
+    kind = np.where(is_truncated, "truncated", np.where(rows.score == 1, "right", "wrong"))
     groups = rows.groupby(["length", "task", kind]).found.agg(["size", "mean"])
     counts, means = groups["size"].to_dict(), groups["mean"].to_dict()
     counted: list[WordsRight] = []

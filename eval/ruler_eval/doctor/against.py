@@ -18,7 +18,15 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.options import several
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import AnsweredRun, Answers, Key, Scorer, Side, read_answers
+from ruler_eval.doctor.answers import (
+    AnsweredRun,
+    Answers,
+    Key,
+    Scorer,
+    Side,
+    indices_by_config,
+    read_answers,
+)
 from ruler_eval.doctor.comparison_sentences import comparison_json, progress_line
 from ruler_eval.doctor.engine import Engine, check_rows_fit, open_engine
 from ruler_eval.doctor.examine import verdict_on_template
@@ -40,7 +48,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import check_release
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.records import UNANSWERED, Records
+from ruler_eval.run.records import FAILED_STATES, Records
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.server import Server
 
@@ -109,12 +117,11 @@ class StoredAnswers:
 
 def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any]:
     """Compare two deployments and return the verdict as JSON. Raises RulerError."""
-    against = str(options.against)
-    stored = None if against == HF or "://" in against else Path(against)
+    stored = options.stored_answers
     if stored is not None and not stored.is_dir():
         raise RulerError(
-            f"--against takes the URL of a server (http://…/v1), hf, or a RUN folder; '{against}' "
-            "is none of them."
+            f"--against takes the URL of a server (http://…/v1), hf, or a RUN folder; "
+            f"'{options.against}' is none of them."
         )
     release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
@@ -123,7 +130,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
     folder = open_folder(options, release)
     if not folder.is_new:
         say(f"Continuing the examination in '{folder.path}', which was interrupted.")
-    files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
+    files = {config: release.entry(config) for config in plan.configs}
     run = options.run_options(plan.configs, folder.path)
     with open_engine(run, release, files, folder.salt) as engine, ExitStack() as stack:
         if engine.lost_text:
@@ -138,7 +145,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             notes = _missing_notes(stored, release, plan, options)
         else:
             deployment_b = _other_options(options, engine)
-            if against != HF:
+            if options.against != HF:
                 deployment_b = stack.enter_context(
                     open_engine(deployment_b, release, salt=folder.salt)
                 )
@@ -151,7 +158,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
             _sides(names, engine, deployment_b, release, plan, folder, options)
         )
         if stored is not None:
-            stored_answers = read_answers(stored, Scorer(release), plan.rows, keep=UNANSWERED)
+            stored_answers = read_answers(stored, Scorer(release), plan.rows, keep=FAILED_STATES)
             sides[B] = StoredAnswers(stored_answers)
         folder.write()
         in_progress = DeploymentComparison(
@@ -171,7 +178,7 @@ def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
     assert options.save is not None
     release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
-    files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
+    files = {config: release.entry(config) for config in plan.configs}
     run = options.run_options(plan.configs, options.save)
     with open_engine(run, release, files) as engine:
         if engine.lost_text:
@@ -180,7 +187,7 @@ def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
         prompts, outputs = plan.tokens(plan.keys)
         say(f"To do: {rows_in_words(plan)}, {prompts:,} prompt tokens, up to {outputs:,} tokens.")
         with OpenRun(replace(engine.run, concurrency=options.load, retry_failed=True)) as work:
-            rows = _by_config(plan.keys)
+            rows = indices_by_config(plan.keys)
             work.answer(rows)
             return work.count_states(rows)
 
@@ -189,9 +196,7 @@ def dry_run(options: DoctorOptions) -> list[str]:
     """Return the plan in sentences, without a model or a request. Raises RulerError."""
     release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
-    against = str(options.against)
-    is_stored = options.against is not None and against != HF and "://" not in against
-    return _plan_lines(options, plan, Path(against) if is_stored else None)
+    return _plan_lines(options, plan, options.stored_answers)
 
 
 # ---- the two deployments -------------------------------------------------------------------------
@@ -249,7 +254,7 @@ def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowP
         raise RulerError(f"'{folder}' has no answers to rows of '{options.dataset}'.")
     named = replace(options, configs=options.configs or tuple(configs), rows=1 << 30)
     plan = make_plan(named, release, None)
-    answers = read_answers(folder, Scorer(release), plan.rows, keep=UNANSWERED)
+    answers = read_answers(folder, Scorer(release), plan.rows, keep=FAILED_STATES)
     keys = [key for key in plan.keys if key in answers][: options.row_count]
     if not keys:
         raise RulerError(
@@ -309,7 +314,7 @@ def _missing_notes(
     folder: Path, release: Release, plan: RowPlan, options: DoctorOptions
 ) -> list[str]:
     """Return how many rows that could have been compared have no stored record."""
-    rows = sum(release.manifest["files"][release.configs[name]]["rows"] for name in plan.configs)
+    rows = sum(map(release.size, plan.configs))
     if len(plan.keys) >= min(rows, options.row_count):
         return []
     return [
@@ -362,13 +367,6 @@ def _without_cache(engine: Engine, salt: str) -> RunOptions:
     if provider.cache_salt and not engine.salts_prompts:
         return replace(engine.run, cache_salt=salt)
     return engine.run
-
-
-def _by_config(keys: tuple[Key, ...]) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {}
-    for config, index in keys:
-        rows.setdefault(config, []).append(index)
-    return rows
 
 
 # ---- the plan in words ---------------------------------------------------------------------------

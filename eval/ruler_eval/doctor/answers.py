@@ -17,13 +17,11 @@ from typing import Protocol
 from ruler_common.files import check_type
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.run.records import UNANSWERED, Record, Records
+from ruler_eval.run.records import FAILED_STATES, Record, Records
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score.rows import ScoringRules, row_score
-from ruler_eval.tasks import scoring_task
+from ruler_eval.tasks import scoring_language, scoring_task
 
-SCORE_COLUMNS = ("index", "outputs", "none_word")
-"""The columns that a row's score depends on."""
 Key = tuple[str, int]
 """A configuration and a row index."""
 
@@ -70,7 +68,7 @@ class Scorer:
         prediction = Prediction.from_record(record)
         config = self.release.parse(record["config"])
         task = scoring_task(config.task, self.release.dataset, self.release)
-        language = config.instruction_language if config.dataset == "oneruler" else None
+        language = scoring_language(config)
         usage, error = record["usage"], record["error"] or ""
         failed = record["finish_reason"] == "error"
         fits = record["finish_reason"] != "does_not_fit"
@@ -101,7 +99,7 @@ def read_answers(
         state = record["finish_reason"]
         if record.get("sample"):  # the first sample of a row stands for it
             continue
-        if key in rows and (state not in UNANSWERED or state in keep):
+        if key in rows and (state not in FAILED_STATES or state in keep):
             answers[key] = scorer.score(record, rows[key])
     return answers
 
@@ -129,12 +127,17 @@ class AnsweredRun:
 
     def answer(self, keys: Sequence[Key]) -> None:
         """Send the rows that have no answer yet. Raises RulerError."""
-        missing: dict[str, list[int]] = {}
-        for config, index in keys:
-            if (config, index) not in self.answers:
-                missing.setdefault(config, []).append(index)
+        missing = [key for key in keys if key not in self.answers]
         if missing:
-            self._run.answer(missing)
+            self._run.answer(indices_by_config(missing))
+
+
+def indices_by_config(keys: Iterable[Key]) -> dict[str, list[int]]:
+    """Return the indices of rows by configuration, as a run takes them."""
+    indices: dict[str, list[int]] = {}
+    for config, index in keys:
+        indices.setdefault(config, []).append(index)
+    return indices
 
 
 def pairs(a: Answers, b: Answers, keys: Iterable[Key]) -> list[tuple[Key, Answer, Answer]]:

@@ -177,7 +177,7 @@ def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
     if not folder.is_new:
         say(f"Continuing the examination in '{folder.path}', which was interrupted.")
     plan = make_plan(options, release, options.engine.get("max_model_len"), FRESH_ROWS)
-    files = {config: release.manifest["files"][release.configs[config]] for config in plan.configs}
+    files = {config: release.entry(config) for config in plan.configs}
     run = options.run_options(plan.configs, folder.path)
     with open_engine(run, release, files, folder.salt) as engine:
         if any(file["max_length"] > (engine.window or 1 << 60) for file in files.values()):

@@ -22,10 +22,11 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type
 from ruler_common.text import number_of, one_line, sentences, table
-from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
+from ruler_eval.doctor.answers import Answer, Scorer
 from ruler_eval.doctor.verdict import MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
+from ruler_eval.score.rows import SCORE_COLUMNS
 from ruler_score.split_reasoning import split_reasoning
 
 MIN_TRUNCATED_SHARE = 0.9
@@ -162,12 +163,13 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
 def _release_of(records: Records, dataset: str | None) -> tuple[Release, str]:
     """Return the release of a run, and where it is. Raises RulerError."""
     folder = records.folder
+    revision = None if dataset else records.settings().get("data_revision")
     sources = [dataset, *(session.get("source") for session in reversed(records.sessions()))]
     source = next((name for name in sources if name), None)
     if source is None:
         raise RulerError(f"'{folder}' does not name its release: add --dataset.")
     try:
-        release = Release.open(source)
+        release = Release.open(source, revision)
     except RulerError as error:
         if dataset is not None:
             raise

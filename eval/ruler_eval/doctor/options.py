@@ -182,7 +182,7 @@ class DoctorOptions:
             raise RulerError("--save names the folder: leave --out out.")
         if self.against_model is not None and self.against is None:
             raise RulerError("--against-model names the model of --against: add --against.")
-        if self.against is None and self.save is None:
+        if not self.compares:
             return
         temperature = self.engine.get("temperature")
         is_sampled = str(self.engine.get("thinking", "off")) != "off" and temperature is None
@@ -193,11 +193,22 @@ class DoctorOptions:
             )
 
     @property
+    def compares(self) -> bool:
+        """Whether answers are compared with those of another deployment, now or later."""
+        return self.against is not None or self.save is not None
+
+    @property
+    def stored_answers(self) -> Path | None:
+        """The folder of stored answers, if --against is neither a server nor hf."""
+        if self.against is None or self.against == HF or "://" in self.against:
+            return None
+        return Path(self.against)
+
+    @property
     def row_count(self) -> int:
         """The maximum number of rows."""
         level = LEVELS[self.level]
-        compares = self.against is not None or self.save is not None
-        return self.rows or (level.rows_against if compares else level.rows)
+        return self.rows or (level.rows_against if self.compares else level.rows)
 
     @property
     def max_loss(self) -> float:

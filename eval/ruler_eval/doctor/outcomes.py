@@ -1,4 +1,4 @@
-"""The outcomes of an examination: the first words of its verdict, and its exit code."""
+"""The outcomes of an examination and the states of its conditions, in words; and exit codes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ OUTCOMES = {
     "noisy": "Too noisy to tell.",
     "few": "Cannot tell.",
 }
+"""The first words of a verdict."""
+STATES = {
+    "engine": "changes answers",
+    "suspect": "cannot tell",
+    "same": "no change",
+    "unchecked": "not checked",
+}
+"""What a condition does."""
 EXIT_CODES = {
     "sound": 0,
     "engine": 1,

@@ -17,9 +17,10 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest import FileEntry
 from ruler_common.names import CONTROL_LENGTH, DEFAULT_TOKENIZER
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import SCORE_COLUMNS, Key
+from ruler_eval.doctor.answers import Key
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
+from ruler_eval.score.rows import SCORE_COLUMNS
 
 ROW_COLUMNS = (*SCORE_COLUMNS, "input", "max_new_tokens", "length", "evidence")
 DEFAULT_LENGTH = 32768
@@ -71,11 +72,10 @@ def make_plan(
 
     `window` is the model's context window in tokens, if it is known. Raises RulerError.
     """
-    compares = options.against is not None or options.save is not None
-    files = _chosen(release, options, window, compares)
+    files = _chosen(release, options, window)
     orders = {file["config"]: release.order(file["config"]) for file in files}
     keys: list[Key] = []
-    if compares:
+    if options.compares:
         revealing = [config for config, file in zip(orders, files, strict=True) if _reveals(file)]
         less_revealing = [config for config in orders if config not in revealing]
         keys = [*_in_turn(revealing, orders), *_in_turn(less_revealing, orders)]
@@ -115,9 +115,7 @@ def _in_turn(configs: Sequence[str], orders: dict[str, list[int]]) -> list[Key]:
     return keys
 
 
-def _chosen(
-    release: Release, options: DoctorOptions, window: int | None, compares: bool
-) -> list[FileEntry]:
+def _chosen(release: Release, options: DoctorOptions, window: int | None) -> list[FileEntry]:
     """Return the files whose rows are sent, those of a task at all lengths together.
 
     Raises RulerError.
@@ -126,7 +124,7 @@ def _chosen(
     if options.configs:
         chosen = [files[path] for path in chosen_files(options.configs, release.manifest)]
         if options.lengths:
-            lengths = _chosen_lengths(chosen, options, window, compares)
+            lengths = _chosen_lengths(chosen, options, window)
             chosen = [file for file in chosen if file["length"] in lengths]
     else:
         chosen = [file for file in files.values() if file["length"] != CONTROL_LENGTH]
@@ -136,7 +134,7 @@ def _chosen(
                 f"The release '{options.dataset}' has only rows without a context "
                 f"({CONTROL_LENGTH}): name a release with longer rows."
             )
-        lengths = _chosen_lengths(chosen, options, window, compares)
+        lengths = _chosen_lengths(chosen, options, window)
         chosen = [file for file in chosen if file["length"] in lengths]
     tasks = list(dict.fromkeys(file["task"] for file in chosen))
     chosen.sort(key=lambda file: (tasks.index(file["task"]), file["max_length"]))
@@ -156,7 +154,7 @@ def _of_one_tokenizer(files: Sequence[FileEntry]) -> list[FileEntry]:
 
 
 def _chosen_lengths(
-    files: Sequence[FileEntry], options: DoctorOptions, window: int | None, compares: bool
+    files: Sequence[FileEntry], options: DoctorOptions, window: int | None
 ) -> set[str]:
     """Return the lengths that are named, or else the shortest and a long one. Raises RulerError."""
     lengths = {file["length"]: file["max_length"] for file in files}
@@ -171,7 +169,7 @@ def _chosen_lengths(
     ordered = sorted(lengths, key=lambda length: lengths[length])
     longest = min(DEFAULT_LENGTH, window or DEFAULT_LENGTH)
     fitting = [length for length in ordered if lengths[length] <= longest] or ordered[:1]
-    return {fitting[0]} if compares else {fitting[0], fitting[-1]}
+    return {fitting[0]} if options.compares else {fitting[0], fitting[-1]}
 
 
 def _facts(length: str, row: PartialRow) -> RowFacts:

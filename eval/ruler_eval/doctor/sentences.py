@@ -11,16 +11,10 @@ from typing import Any
 
 from ruler_common.text import number_of, sentences, some_of, table
 from ruler_eval.doctor.conditions import CONDITIONS, SIDE_PHRASES
-from ruler_eval.doctor.outcomes import EXIT_CODES, OUTCOMES
+from ruler_eval.doctor.outcomes import EXIT_CODES, OUTCOMES, STATES
 from ruler_eval.doctor.verdict import Finding, TokenFacts, Verdict
 from ruler_eval.run.providers import Provider
 
-STATES = {
-    "engine": "CHANGES ANSWERS",
-    "suspect": "cannot tell",
-    "same": "no change",
-    "unchecked": "not checked",
-}
 MIN_SCORE = 1.0
 """A score, in %, below which no loss can be seen and something else is wrong."""
 TOKENS_TITLE = "Counted tokens"
@@ -29,8 +23,8 @@ UNSEEN_FAULTS = (
     "A fault in every request cannot be seen this way: --against another deployment or --against "
     "hf can."
 )
-PLACES = " ▁▂▃▄▅▆▇█"
-"""The bars of a picture of recall."""
+BARS = " ▁▂▃▄▅▆▇█"
+"""The bars of a picture of recall, from none found to all."""
 
 
 def sentence_of(finding: Finding) -> str:
@@ -183,7 +177,7 @@ def headline(verdict: Verdict, provider: Provider | None = None) -> str:
 def template_sentence(text: str) -> str:
     """Return what a template does to a text as a sentence about the server's template."""
     first, _, _ = text.partition(": it must")
-    return f"{first.replace('The chat template', 'The server' + chr(39) + 's chat template')}."
+    return first.replace("The chat template", "The server's chat template") + "."
 
 
 def _capital(text: str) -> str:
@@ -340,6 +334,8 @@ def verdict_text(verdict: Mapping[str, Any]) -> str:
 
 def _cells(condition: Mapping[str, Any]) -> list[str]:
     name, state = condition["name"], STATES[condition["state"]]
+    if condition["state"] == "engine":
+        state = state.upper()
     rows = condition.get("rows")
     rows = f"{rows:,}" if rows else ""
     if condition["state"] == "unchecked" or name == "tokens" or not rows:
@@ -364,7 +360,7 @@ def picture(recall: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = ["", "Evidence found, from the beginning of the prompt to its end (cold answers):"]
     for places in recall:
         bars = "".join(
-            "·" if share is None else PLACES[round(share * (len(PLACES) - 1))]
+            "·" if share is None else BARS[round(share * (len(BARS) - 1))]
             for share in places["shares"]
         )
         lines.append(f"  {places['length']:>5}  [{bars}]  {number_of(places['rows'], 'row')}")

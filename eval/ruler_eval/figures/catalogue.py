@@ -22,13 +22,13 @@ from ruler_eval.figures.languages import language_scores
 from ruler_eval.figures.losses import losses
 from ruler_eval.figures.published import published
 from ruler_eval.figures.runs import (
-    TROUBLES,
     count_rows,
     count_troubles,
     documents_figure,
     headline,
     rows_figure,
     runs_figure,
+    troubles_in_words,
 )
 from ruler_eval.figures.scores import averages, groups, scores
 from ruler_eval.figures.series import Runs, runs_of
@@ -156,8 +156,7 @@ def _counts(runs: Runs) -> list[str]:
         if len(runs.runs) > 1:
             text = f"{run.label}: {text}"
         if counts:
-            named = [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items()]
-            text += f": {', '.join(named)} (by configuration: --all)"
+            text += f": {', '.join(troubles_in_words(counts))} (by configuration: --all)"
         if counts.get("missing") and not run.results["partial"]:
             text += ". Missing rows count as wrong; --partial leaves them out"
         sentences.append(f"{text}.")

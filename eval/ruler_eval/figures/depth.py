@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ruler_eval.figures.figure import COUNT, LENGTH, Column, Figure, Record, record_of
+from ruler_eval.figures.figure import COUNT, LENGTH, MODEL, Column, Figure, Record, record_of
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.cells import mean_bins
 from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
@@ -55,7 +55,7 @@ def depth_table(runs: Runs) -> Figure:
             records.append({**record, "configuration": name})
     columns = [Column("configuration", "configuration"), *_columns()[1:]]
     if len(runs.series) > 1:
-        columns.insert(0, Column("model", "model"))
+        columns.insert(0, MODEL)
     title = "Scores by the depth of the evidence, in %"
     return Figure(name="depth", title=title, columns=columns, records=records)
 

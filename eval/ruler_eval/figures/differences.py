@@ -36,7 +36,8 @@ from ruler_eval.figures.charts import (
     difference_domain,
     with_intervals,
 )
-from ruler_eval.figures.figure import COUNT, INTERVAL, Column, Figure, Record, score_fields
+from ruler_eval.figures.figure import COUNT, INTERVAL, MODEL, Column, Figure, Record, score_fields
+from ruler_eval.figures.runs import Trouble, troubles_in_words
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, in_languages
 from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
@@ -479,13 +480,13 @@ def unanswered_rows(result: Comparison) -> str:
 def counts_line(model: ComparedModel) -> str:
     """Return the counts of rows without a whole answer: `3 failed, 1 truncated`, or ""."""
     counts = model["counts"]
-    endings = {
+    troubles: dict[Trouble, int] = {
         "failed": counts["failed"],
         "missing": counts["missing"],
         "truncated": counts["truncated"],
-        "did not fit the context window": counts["does_not_fit"],
+        "does_not_fit": counts["does_not_fit"],
     }
-    return ", ".join(f"{count:,} {ending}" for ending, count in endings.items() if count)
+    return ", ".join(troubles_in_words(troubles))
 
 
 def _models(
@@ -577,7 +578,7 @@ def rank_figures(result: Ranking) -> list[Figure]:
         "inc": result["weighted_inc"],
         "dec": result["weighted_dec"],
     }
-    columns = [Column("model", "model")]
+    columns = [MODEL]
     for (field, models), header in zip(weightings.items(), ("Avg.", "inc", "dec"), strict=True):
         of = "" if field == "average" else f" ({header})"
         columns += [

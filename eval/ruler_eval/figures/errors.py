@@ -75,7 +75,7 @@ def error_figures(wrong_rows: Sequence[Error]) -> list[Figure]:
         columns=[
             Column("configuration", "configuration"),
             Column("kind", "kind"),
-            Column("rows", "rows", COUNT),
+            ROWS,
             Column("of the wrong", "share", "percent"),
             Column("right", "right_of"),
             Column("references right", "right", is_detail=True),

@@ -73,6 +73,12 @@ def signed(difference: float, interval: Sequence[float] | None) -> str:
     return text if interval is None else f"{text}±{(interval[1] - interval[0]) / 2:.1f}"
 
 
+def score_text(mean: Mapping[str, Any]) -> str:
+    """Return a score with its interval: `87.5 [71.7, 96.3]`; `-` if there is none."""
+    text = number(mean["score"])
+    return text if mean["interval"] is None else f"{text} {bounds(mean['interval'])}"
+
+
 COUNT = ","
 """The style of whole numbers."""
 MODEL = Column("model", "model")

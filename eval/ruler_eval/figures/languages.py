@@ -15,7 +15,7 @@ from typing import Any
 import altair as alt
 
 from ruler_common.names import GROUPS, languages_of
-from ruler_common.text import bounds, number
+from ruler_common.text import number
 from ruler_eval.figures.charts import GREY, RECORDS, by_model, difference_domain, dots_spec, spec_of
 from ruler_eval.figures.figure import (
     COUNT,
@@ -24,13 +24,16 @@ from ruler_eval.figures.figure import (
     LANGUAGE,
     LENGTH,
     MODEL,
+    ROWS,
     SCORE,
+    TASK,
     Column,
     Figure,
     Pivot,
     Record,
     record_of,
     score_fields,
+    score_text,
 )
 from ruler_eval.figures.scores import MEANS, OTHER_TASKS, marked_means
 from ruler_eval.figures.series import Runs, Series, chosen
@@ -100,7 +103,7 @@ def _language_records(
         fields["mark"] = "*" if marked_means(groups["all"])[length] else ""
         record = record_of(series, configs, f"{name} at {length.upper()}", **fields)
         record |= score_fields(mean["score"], mean["interval"])
-        record["cell"] = _with_interval(record) if with_intervals else record["score"]
+        record["cell"] = score_text(record) if with_intervals else record["score"]
         records.append(record)
     return records
 
@@ -119,13 +122,6 @@ def _averages_of_languages(runs: Runs) -> list[Record]:
             record = record_of(series, (), f"{name}, average", **fields)
             records.append({**record, **score_fields(average["score"], average["interval"])})
     return records
-
-
-def _with_interval(record: Record) -> str:
-    """Return a score and its interval: `87.5 [71.7, 96.3]`."""
-    if record["interval"] is None:
-        return number(record["score"])
-    return f"{number(record['score'])} {bounds(record['interval'])}"
 
 
 # ---- The figures of the paper --------------------------------------------------------------------
@@ -472,7 +468,7 @@ def _tasks_by_resource(models: Sequence[Model]) -> Figure:
             if any(record[name] is not None for name in names.values()):
                 records.append(record)
     title = "Tasks in English and by resource"
-    columns = [LENGTH, Column("task", "task"), MODEL, *_mean_columns(*names.values())]
+    columns = [LENGTH, TASK, MODEL, *_mean_columns(*names.values())]
     return Figure(
         name="resourcetasks",
         title=title,
@@ -490,7 +486,7 @@ def _words_right(models: Sequence[Model]) -> Figure:
     title = "Words right of ten in cwe"
     columns = [
         LENGTH,
-        Column("task", "task"),
+        TASK,
         MODEL,
         Column("right rows", "right_rows", COUNT),
         Column("wrong rows", "wrong_rows", COUNT),
@@ -516,7 +512,7 @@ def _over_models(analyzed: Mapping[str, Any], count: int) -> Iterator[Figure]:
     if not means:
         return
     over = f"Mean over {count} models, and the lowest and highest of them"
-    spread = [Column("score", "score"), Column("lowest", "lowest"), Column("highest", "highest")]
+    spread = [SCORE, Column("lowest", "lowest"), Column("highest", "highest")]
     title = f"{over}: languages"
     yield Figure(
         name="overmodels-languages",
@@ -546,7 +542,7 @@ def _over_models(analyzed: Mapping[str, Any], count: int) -> Iterator[Figure]:
         if any(score is not None for score in scores.values()):
             records.append({"length": row["length"].upper(), "task": row["task"], **scores})
     title = f"Mean over {count} models: tasks"
-    columns = [LENGTH, Column("task", "task"), Column("English", "english")]
+    columns = [LENGTH, TASK, Column("English", "english")]
     columns += [Column("other high", "high"), Column("low", "low")]
     yield Figure(name="overmodels-tasks", title=title, columns=columns, records=records, fold=title)
 
@@ -589,7 +585,7 @@ def _kinds_of_errors(what: str, kinds_by_name: Mapping[str, Mapping[str, int]]) 
         columns=[
             Column(what, "place"),
             Column("kind", "kind"),
-            Column("rows", "rows", COUNT),
+            ROWS,
             Column("share", "share", "percent"),
         ],
         records=records,

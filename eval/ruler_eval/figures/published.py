@@ -9,10 +9,11 @@ difference of a few points means nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ruler_common.frozen import are_frozen
 from ruler_common.names import parse_length
-from ruler_eval.figures.figure import Column, Figure, Record
+from ruler_eval.figures.figure import MODEL, Column, Figure, Record
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.published.published_tables import (
     ModelKind,
@@ -104,11 +105,7 @@ def published(runs: Runs, all_tables: bool = False) -> list[Figure]:
         return [Figure(name="published", title="Published models", sentences=[text])]
     if overall and not all_tables:
         more = "The tables of groups of tasks and of single tasks: --all."
-        last = figures[-1]
-        figures[-1] = Figure(
-            name=last.name, title=last.title, columns=last.columns, records=last.records,
-            note=f"{last.note} {more}",
-        )  # fmt: skip
+        figures[-1] = replace(figures[-1], note=f"{figures[-1].note} {more}")
     return figures
 
 
@@ -176,7 +173,7 @@ def _table(series: Series, table: PublishedTable, own: Record, number: int) -> F
     if sources:
         cited = ", ".join(f"[{place}] {source}" for place, source in enumerate(sources, 1))
         note.append(f"{cited}.")
-    columns = [Column("model", "model"), Column("tasks", "tasks")]
+    columns = [MODEL, Column("tasks", "tasks")]
     columns += [Column(length.upper(), f"at {length}") for length in table.lengths]
     columns += [Column("Avg.", "average"), Column("effective", "effective")]
     columns += [Column("wAvg (inc)", "weighted_inc"), Column("wAvg (dec)", "weighted_dec")]

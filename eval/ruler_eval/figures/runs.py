@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ruler_common.frozen import are_frozen
 from ruler_common.text import number_of, shortened
-from ruler_eval.figures.figure import COUNT, Column, Figure
+from ruler_eval.figures.figure import COUNT, MODEL, ROWS, Column, Figure
 from ruler_eval.figures.series import DATASET_TITLES, Runs, ScoredRun
 from ruler_eval.score.results import Cell, Results, describe_rows, tokenizer_of, warnings_of
 
@@ -68,6 +68,11 @@ def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
         counts["failed"] -= cell["does_not_fit"]
         counts["truncated"] -= cell["truncated_scored"]
     return {trouble: count for trouble, count in counts.items() if count}
+
+
+def troubles_in_words(counts: Mapping[Trouble, int]) -> list[str]:
+    """Return counts in words, without zeros: `3 failed`, `1 truncated`."""
+    return [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items() if count]
 
 
 def is_doubtful(counts: Collection[Trouble]) -> bool:
@@ -267,12 +272,12 @@ def rows_figure(runs: Runs) -> Figure:
                     }
                 )
     records = [{**dict.fromkeys(occurring, 0), **record} for record in records]
-    columns = [Column("configuration", "configuration"), Column("rows", "rows", COUNT)]
+    columns = [Column("configuration", "configuration"), ROWS]
     columns += [
         Column(TROUBLES[trouble], trouble, COUNT) for trouble in TROUBLES if trouble in occurring
     ]
     if len(runs.runs) > 1:
-        columns.insert(0, Column("model", "model"))
+        columns.insert(0, MODEL)
     return Figure(
         name="rows", title="Rows that are missing, failed or truncated, and other counts",
         fold="Counts by configuration", columns=columns,
@@ -297,12 +302,12 @@ def documents_figure(runs: Runs) -> Figure:
                 )
     columns = [
         Column("configuration", "configuration"),
-        Column("rows", "rows", COUNT),
+        ROWS,
         Column("documents", "documents", COUNT),
         Column("design effect", "effect", ".2f"),
     ]
     if len(runs.runs) > 1:
-        columns.insert(0, Column("model", "model"))
+        columns.insert(0, MODEL)
     return Figure(
         name="documents",
         title="Rows that share documents, which makes their intervals wider",

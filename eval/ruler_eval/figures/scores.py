@@ -53,7 +53,7 @@ RELATIVE = "relative: the longest length with 85 % of the score at the shortest.
 def scores(runs: Runs, with_published: bool = False) -> list[Figure]:
     """Return the table of models by lengths for all tasks, then for each category.
 
-    With `published` the models of the papers follow the runs, for the page to show or hide.
+    With `with_published` the models of the papers follow the runs, for the page to show or hide.
     """
     return [_score_table(runs, place, with_published) for place in range(len(runs.groups))]
 
@@ -102,10 +102,9 @@ def groups(runs: Runs) -> Figure:
                 if any(record.get(f"at {length}") is not None for length in runs.lengths):
                     records.append(record)
     columns = _score_columns(runs, is_mixed=False, thresholds=[])
-    first = (
-        [Column("group", "tasks")] if len(runs.series) == 1 else [MODEL, Column("group", "tasks")]
-    )
-    columns = [*first, *columns[2:]]
+    columns = [Column("group", "tasks"), *columns[2:]]
+    if len(runs.series) > 1:
+        columns.insert(0, MODEL)
     notes = [OTHER_TASKS] if any(record["is_partial"] for record in records) else []
     if not runs.has_one_length:
         columns.append(Column("area", "area"))
@@ -165,14 +164,15 @@ def _score_record(series: Series, name: str) -> Record:
     """Return a series' means of a group: by length, over lengths, and the effective length."""
     group = series.groups[name]
     tasks = series.members.get(name, ())
+    effective = effective_length(group)
     record = record_of(
         series,
         [config for config, cell in series.cells.items() if cell["task"] in tasks],
         name,
         tasks=group_name(name, group),
         threshold=group["threshold"],
-        effective=effective_length(group).name,
-        between=effective_length(group).between,
+        effective=effective.name,
+        between=effective.between,
         effective_tokens=group["effective_length"] or 0,
         relative=relative_length(group),
         relative_tokens=group["relative_effective_length"] or 0,

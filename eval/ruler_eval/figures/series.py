@@ -53,10 +53,13 @@ class ScoredRun:
 
     @property
     def names(self) -> Names:
-        """The names of the tasks and lengths of its data set."""
+        """The names of the tasks, groups and languages that were scored."""
         dataset = self.results["dataset"]
         names = Names.standard(dataset["name"])
-        return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
+        names = replace(names, languages=(*names.languages, *dataset.get("languages", ())))
+        if "groups" in dataset:
+            names = replace(names, tasks=tuple(dataset["tasks"]), groups=dataset["groups"])
+        return names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +156,7 @@ def runs_of(runs: Sequence[ScoredRun], languages: str | None = None) -> Runs:
             if chosen_languages not in by_language:
                 continue
             cells = chosen(results, tokenizer, chosen_languages)
-            groups = categories(run.names, cells)
+            groups = categories(run.names, cells, results["dataset"]["standard"] is not False)
             is_only = len(results["summary"]) == 1
             series.append(
                 Series(

@@ -1,9 +1,7 @@
 """How scores depend on a task's parameters, and which tasks agree: `complexity`, `correlation`.
 
-    complexity(runs)          # Figures 2 and 3 of RULER (arXiv:2404.06654, section 5)
-    correlation(runs)         # Figure 5
-
-RULER (arXiv:2404.06654).
+complexity(runs)          # Figures 2 and 3 of RULER (arXiv:2404.06654, section 5)
+correlation_of(runs)      # Figure 5
 """
 
 from __future__ import annotations

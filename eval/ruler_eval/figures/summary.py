@@ -14,18 +14,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ruler_common.text import bounds, number, number_of, shortened
+from ruler_common.text import bounds, number_of, shortened
 from ruler_eval.analysis.compare import Comparison
 from ruler_eval.figures.differences import Pair
 from ruler_eval.figures.effective import effective_length, relative_length
-from ruler_eval.figures.figure import Figure
+from ruler_eval.figures.figure import Figure, score_text
 from ruler_eval.figures.losses import loss_text, task_losses
-from ruler_eval.figures.runs import TROUBLES, Trouble, count_troubles
+from ruler_eval.figures.runs import Trouble, count_troubles, troubles_in_words
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import RELATIVE
-from ruler_eval.score.results import LengthLoss, LengthMean, Mean
+from ruler_eval.score.results import LengthLoss
 
-UNANSWERED: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
+NOT_WHOLE: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
+"""The troubles of rows that have no whole answer."""
 MAX_TASKS, MAX_KINDS = 3, 3
 """The largest number of tasks and of kinds of errors that a sentence names."""
 BROKEN = 0.5
@@ -88,20 +89,14 @@ def _score_sentences(series: Series) -> list[str]:
         lengths = {name: mean for name, mean in group["lengths"].items() if mean["tokens"]}
         whole = [name.upper() for name, mean in lengths.items() if not mean["lacking"]]
         where = f" at {', '.join(whole)}" if len(whole) < len(lengths) else ""
-        score = _with_interval(group["average"])
+        score = score_text(group["average"])
         return [f"{series.label} scores {score} on average over {tasks}{where}."]
     means = []
     for length, mean in group["lengths"].items():
         if mean["score"] is not None:
             place = f"at {length.upper()} ({mean['tasks']} of {tasks})"
-            means.append(f"{_with_interval(mean)} {place}")
+            means.append(f"{score_text(mean)} {place}")
     return [f"{series.label} scores {', '.join(means)}."] if means else []
-
-
-def _with_interval(mean: Mean | LengthMean) -> str:
-    """Return a mean with its interval: `87.1 [85.2, 88.9]`; `-` if there is none."""
-    text = number(mean["score"])
-    return text if mean["interval"] is None else f"{text} {bounds(mean['interval'])}"
 
 
 def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str]:
@@ -111,7 +106,7 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
     if comparison is None:
         means = []
         for series in ranked:
-            means.append(f"{series.label} {_with_interval(series.groups['all']['average'])}")
+            means.append(f"{series.label} {score_text(series.groups['all']['average'])}")
         return [f"By average, not paired: {', '.join(means)}."]
     over_all = comparison["all"]
     first = best
@@ -196,8 +191,8 @@ def _lowest_score(series: Series) -> list[str]:
 
 def _breaking_sentences(series: Series, kinds: Mapping[str, Counter[str]]) -> list[str]:
     """Return at which length a model breaks, by how many points, in which tasks, and why."""
-    losses = series.groups["all"]["losses"]
-    if not losses:
+    losses = [loss for loss in series.groups["all"]["losses"] if loss["interval"] is not None]
+    if not losses:  # one length, or a run that its scores stopped
         return _why(series, kinds, list(series.cells), "")
     place = breaking_length(losses)
     if place is None:
@@ -309,7 +304,7 @@ def _unanswered(runs: Runs) -> list[str]:
     for run in runs.runs:
         cells = run.results["configurations"]
         counts = count_troubles(cells)
-        named = [f"{counts[key]:,} {TROUBLES[key]}" for key in UNANSWERED if key in counts]
+        named = troubles_in_words({key: counts.get(key, 0) for key in NOT_WHOLE})
         if named:
             rows = sum(cell["rows_requested"] for cell in cells.values())
             unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")

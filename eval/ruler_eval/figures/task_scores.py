@@ -22,7 +22,7 @@ from ruler_eval.figures.figure import (
     record_of,
     score_fields,
 )
-from ruler_eval.figures.runs import TROUBLES, count_troubles, is_doubtful
+from ruler_eval.figures.runs import count_troubles, is_doubtful, troubles_in_words
 from ruler_eval.figures.scores import MEANS, OTHER_TASKS, marked_means, mean_name
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import combine
@@ -122,9 +122,9 @@ def _has_intervals(series: Series) -> bool:
 def _rows_of(of_length: Mapping[str, Cell]) -> Record:
     """Return the number of rows of cells, and how many are missing, failed and so on."""
     counts = count_troubles(of_length)
-    texts = [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items()]
     rows = sum(cell["n"] for cell in of_length.values())
-    return {"rows": rows, "troubles": ", ".join(texts), "is_flawed": is_doubtful(counts)}
+    troubles = ", ".join(troubles_in_words(counts))
+    return {"rows": rows, "troubles": troubles, "is_flawed": is_doubtful(counts)}
 
 
 def _mean_records_of(series: Series, group: GroupSummary) -> list[Record]:

@@ -22,20 +22,16 @@ from ruler_eval.prediction import Prediction, digest
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import RowOrder, estimate
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.records import UNANSWERED as UNANSWERED_STATES
-from ruler_eval.run.records import Record
+from ruler_eval.run.records import FAILED_STATES, Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import UNANSWERED, Results, row_values
 from ruler_eval.score.results import write as write_results
-from ruler_eval.score.rows import ScoringRules, row_score
-from ruler_eval.tasks import scoring_task
+from ruler_eval.score.rows import SCORE_COLUMNS, ScoringRules, row_score
+from ruler_eval.tasks import scoring_language, scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
-
-REFERENCE_COLUMNS = ("index", "outputs", "none_word")
-"""The columns that a row's score depends on."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ class RunInWaves:
         self._configs = {}
         self._tasks = {}
         for name in configs:
-            self._rows[name] = {row["index"]: row for row in release.rows(name, REFERENCE_COLUMNS)}
+            self._rows[name] = {row["index"]: row for row in release.rows(name, SCORE_COLUMNS)}
             self._configs[name] = config = release.parse(name)
             self._tasks[name] = scoring_task(config.task, release.dataset, release)
         if base is not None:
@@ -122,7 +118,7 @@ class RunInWaves:
             unanswered={name: set() for name in configs},
             truncated={name: set() for name in configs},
         )
-        again = UNANSWERED_STATES if self.options.retry_failed else ()
+        again = FAILED_STATES if self.options.retry_failed else ()
         for record in work.records.read():
             if record["config"] in configs and record["finish_reason"] not in again:
                 self._score(record)
@@ -135,8 +131,7 @@ class RunInWaves:
         name, index = record["config"], record["index"]
         row = self._rows[name][index]
         prediction = Prediction.from_record(record)
-        config = self._configs[name]
-        language = config.instruction_language if config.dataset == "oneruler" else None
+        language = scoring_language(self._configs[name])
         result = row_score(row, prediction, self._tasks[name], language, self._rules)
         self.rows.scores[name][index] = result.score
         if result.state == "truncated":

@@ -1,1 +1,1 @@
-"""The tables a person reads."""
+"""Figures and rows as people read them: on the terminal, in files, and on a page."""

@@ -21,8 +21,6 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import state_of
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.stored import open_scores
-from ruler_eval.tasks import scoring_task
-from ruler_score.language_text import Language
 
 VIEW_COLUMNS = (
     "input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length",
@@ -191,16 +189,15 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     memories = answers_from_memory(answers, release)
     index = int(row["index"])
     row = {**row, "memory": memories.get(config, {}).get(index)}
-    task, language = _rule_of(release, config)
     of_config = scores.configs.get(config)
     scored = of_config.by_index.get(index) if of_config else None
-    if scored is None:
+    if of_config is None or scored is None:
         state = "not a row of this run"
         return RunAnswer(
             model=str(scores.model or run), text=None, state=state, score=None, kind=None
         )
     scored = replace(scored, row=row)
-    answer, error = scored.prediction, error_of(scored, task, language)
+    answer, error = scored.prediction, error_of(scored, of_config.task, of_config.language_rules)
     return RunAnswer(
         model=str(scores.model or run),
         text=None if answer is None or answer.failed else answer.text,
@@ -209,12 +206,3 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
         kind=None if error is None else error.kind,
         reasoning=answer.thinking if answer else None,
     )
-
-
-def _rule_of(release: Release, config: str) -> tuple[str, Language | None]:
-    """Return the task whose scoring rule applies to a configuration, and ONERULER's language."""
-    parsed = release.parse(config)
-    task = scoring_task(parsed.task, parsed.dataset, release)
-    if parsed.dataset != "oneruler":
-        return task, None
-    return task, release.languages.rules(parsed.instruction_language)

@@ -62,6 +62,9 @@ _NEGATIONS = re.compile(
 Turns = Sequence[Mapping[str, Any]]
 Render = Callable[[Turns, Mapping[str, Any]], str]
 """Renders turns, with these arguments of the template, up to the assistant's turn."""
+Ask = Callable[[str, Mapping[str, Any] | None], Any]
+"""Sends a request to a path beside /v1 of the server, with the model's name if there is a body (GET
+without one); returns the JSON of the reply, or its text, or None without one."""
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,19 @@
 """What llama.cpp's server says about itself: samplers, template, context, and token counts.
 
-Each function takes `ask(path, body)`, which sends a request outside /v1 (GET without a body) and
-returns the JSON of the reply, or None if there is none. `/props` reports the sampler flags of the
-server, `/slots` what each slot holds, `/apply-template` renders a chat, `/tokenize` counts a text
-with its BOS.
+`/props` reports the sampler flags of the server, `/slots` what each slot holds, `/apply-template`
+renders a chat, `/tokenize` counts a text with its BOS.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.chat_template import Render, ServerTemplate, Turns
+from ruler_eval.run.chat_template import Ask, Render, ServerTemplate, Turns
 from ruler_eval.run.reply_json import count_of, field_of
 
-Ask = Callable[[str, Mapping[str, Any] | None], Any]
 CHATML = (
     "{%- for message in messages -%}"
     "{{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' -}}"
@@ -73,8 +70,7 @@ def slots_and_window(props: Mapping[str, Any], slots: Any) -> tuple[int | None, 
 def token_ids(ask: Ask, text: str, special_tokens: bool = True) -> list[int] | None:
     """Return the ids of a text as the server reads a prompt, with its BOS; None if unknown."""
     body = {"content": text, "add_special": special_tokens, "parse_special": True}
-    reply = ask("tokenize", body)
-    tokens = reply.get("tokens") if isinstance(reply, dict) else None
+    tokens = field_of(ask("tokenize", body), "tokens")
     return tokens if isinstance(tokens, list) else None
 
 
@@ -92,8 +88,7 @@ def count_chat(ask: Ask, body: Mapping[str, Any]) -> int | None:
 
 def rendered(ask: Ask, body: Mapping[str, Any]) -> str | None:
     """Return a chat request's prompt; None if the server cannot render it."""
-    reply = ask("apply-template", body)
-    prompt = reply.get("prompt") if isinstance(reply, dict) else None
+    prompt = field_of(ask("apply-template", body), "prompt")
     return prompt if isinstance(prompt, str) else None
 
 

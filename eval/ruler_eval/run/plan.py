@@ -37,8 +37,8 @@ from ruler_eval.run.chat_template import ChatTemplate
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.providers import sampler_names
 from ruler_eval.run.records import (
+    FAILED_STATES,
     RUN_FILE,
-    UNANSWERED,
     Records,
     RowKey,
     RunSettings,
@@ -348,7 +348,7 @@ def utc_now() -> str:
 
 def answered_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
     """Return the rows of this process that have a record and will not be run again."""
-    again = UNANSWERED if plan.options.retry_failed else ()
+    again = FAILED_STATES if plan.options.retry_failed else ()
     all_states, answered = plan.records.states(), {}
     for config in plan.in_shard:
         states = all_states.get(config, {})

@@ -38,8 +38,8 @@ from ruler_eval.run.reply_rules import Kind
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ended: complete, truncated at max_new_tokens, too long for the model, or failed."""
 STATES: tuple[FinishReason, ...] = get_args(FinishReason)
-UNANSWERED = ("error", "does_not_fit")
-"""The states that --retry-failed runs again."""
+FAILED_STATES = ("error", "does_not_fit")
+"""The states of rows without an answer, which --retry-failed runs again."""
 FORMAT = 2
 """The format of run.json. Format 1 had a file of answers for each configuration."""
 RUN_FILE, ANSWERS, SESSIONS = "run.json", "answers.jsonl", "sessions"

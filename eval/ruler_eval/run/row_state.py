@@ -125,12 +125,10 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _reasoning_tokens(
-    completion: Completion, before: str | None, answer: str, tokenizer: Any
-) -> int:
+def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenizer: Any) -> int:
     if completion.reasoning_tokens is not None:
         return completion.reasoning_tokens
-    generated, before = completion.completion_tokens or 0, before or ""
+    generated = completion.completion_tokens or 0
     if tokenizer is not None:
         return min(reasoning.count_tokens(tokenizer, before), generated)
     share = len(before) / max(1, len(before) + len(answer))  # not counted: by characters

@@ -30,10 +30,6 @@ class Sampling:
     neutral: bool = True
     """Whether all other samplers are off. If not, the server's defaults apply to them."""
 
-    def for_sample(self, number: int) -> dict[str, Any]:
-        """Return the values for a sample of a row: each sample has a different seed."""
-        return {**self.values, "seed": self.values["seed"] + number}
-
     @property
     def is_greedy(self) -> bool:
         """Whether the most likely token is always taken."""

@@ -1,18 +1,13 @@
-"""What the chat template of a vLLM server renders, from its /tokenize and /detokenize.
-
-`ask(path, body)` sends a request outside /v1 with the model's name, and returns the JSON of the
-reply, or None.
-"""
+"""What the chat template of a vLLM server renders, from its /tokenize and /detokenize."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.chat_template import ServerTemplate, Turns
-
-Ask = Callable[[str, Mapping[str, Any] | None], Any]
+from ruler_eval.run.chat_template import Ask, ServerTemplate, Turns
+from ruler_eval.run.reply_json import field_of
 
 
 def server_template(ask: Ask) -> ServerTemplate | None:
@@ -20,7 +15,7 @@ def server_template(ask: Ask) -> ServerTemplate | None:
 
     Its source is unknown, and the decoded text is not exact.
     """
-    if _field(ask("detokenize", {"tokens": [0]}), "prompt") is None:
+    if field_of(ask("detokenize", {"tokens": [0]}), "prompt") is None:
         return None
 
     def render(turns: Turns, arguments: Mapping[str, Any]) -> str:
@@ -29,8 +24,8 @@ def server_template(ask: Ask) -> ServerTemplate | None:
             "add_generation_prompt": True,
             "chat_template_kwargs": dict(arguments),
         }
-        tokens = _field(ask("tokenize", body), "tokens")
-        text = _field(ask("detokenize", {"tokens": tokens}), "prompt")
+        tokens = field_of(ask("tokenize", body), "tokens")
+        text = field_of(ask("detokenize", {"tokens": tokens}), "prompt")
         if not isinstance(tokens, list) or not isinstance(text, str):
             raise RulerError("the server cannot render it.")
         return text
@@ -41,9 +36,5 @@ def server_template(ask: Ask) -> ServerTemplate | None:
 def token_ids(ask: Ask, text: str, special_tokens: bool) -> list[int] | None:
     """Return the ids of a raw prompt as the server reads it; None if they are unknown."""
     body = {"prompt": text, "add_special_tokens": special_tokens}
-    tokens = _field(ask("tokenize", body), "tokens")
+    tokens = field_of(ask("tokenize", body), "tokens")
     return tokens if isinstance(tokens, list) else None
-
-
-def _field(reply: Any, name: str) -> Any:
-    return reply.get(name) if isinstance(reply, dict) else None

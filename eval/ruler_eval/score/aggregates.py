@@ -261,8 +261,11 @@ def for_all(by_language: Iterable[str]) -> str:
     return names[0]
 
 
-def categories(names: Names, cells: Cells, standard: bool = True) -> list[Category]:
-    """Return the groups to report: the paper's, or those of the suite, without a threshold."""
+def categories(names: Names, cells: Cells, standard: bool) -> list[Category]:
+    """Return the groups to report: the paper's, or those of the suite, without a threshold.
+
+    `standard` is False if the tasks differ from the paper's, though they may have its names.
+    """
     if standard and names.dataset == "ruler" and set(names.tasks) == set(ALL_TASKS.tasks):
         return [Category("all", ALL_TASKS.tasks, ALL_TASKS.chat, ALL_TASKS.base), *CATEGORIES]
     groups = {"all": names.tasks} | dict(names.groups)

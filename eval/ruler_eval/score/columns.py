@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
@@ -114,18 +115,14 @@ class Columns:
         if value is not MISSING and value is not None:
             return value
         if "index" in self.paths:
-            raise RulerError(
-                f"'{source.file}' does not say which row an answer belongs to: it has no "
-                f"'{self.paths['index']}'. Add a column `index` (from 0), or name yours with "
-                "--columns index=NAME,prediction=NAME."
-            )
+            raise no_index(source.file, self.paths["index"])
         index = first_of(record, INDEX) if isinstance(record, Mapping) else MISSING
         return None if index is MISSING else index
 
     def _config(self, source: Source, facts: Mapping[str, Any]) -> str:
         if facts["config"] is not None:
             return source.configs.of_record(facts["config"])
-        if facts["task"] is not None and (facts["length"] is not None):
+        if facts["task"] is not None and facts["length"] is not None:
             return source.configs.find(None, facts["task"], facts["length"], facts["languages"])
         task = None if facts["task"] is None else str(facts["task"])
         return source.configs.by_name(task, facts["length"])
@@ -147,6 +144,14 @@ def at_path(record: Any, path: str) -> Any:
         if step.isdecimal() and int(step) < len(record):
             return at_path(record[int(step)], rest) if has_more else record[int(step)]
     return MISSING
+
+
+def no_index(file: Path, column: str) -> RulerError:
+    """Return the error of a file with an answer whose row is unknown."""
+    return RulerError(
+        f"'{file}' does not say which row an answer belongs to: it has no '{column}'. Add a column "
+        "`index` (from 0), or name yours with --columns index=NAME,prediction=NAME."
+    )
 
 
 def first_of(record: Mapping[str, Any], names: Sequence[str]) -> Any:

@@ -246,13 +246,11 @@ def _pooled_interval(strata: Sequence[Stratum]) -> tuple[float, float]:
     return clopper_pearson(mean, rows / dispersion)
 
 
-def clopper_pearson(
-    mean: float, rows: float, confidence: float = CONFIDENCE
-) -> tuple[float, float]:
+def clopper_pearson(mean: float, rows: float) -> tuple[float, float]:
     """Return the exact interval of a proportion; `rows` may be a fraction (an effective number)."""
     from scipy.special import betaincinv
 
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     right, wrong = mean * rows, (1 - mean) * rows
     low = float(betaincinv(right, wrong + 1, tail)) if right > 1e-9 else 0.0
     high = float(betaincinv(right + 1, wrong, 1 - tail)) if wrong > 1e-9 else 1.0
@@ -349,11 +347,11 @@ def paired_mean(strata: Sequence[Stratum]) -> PairedMean:
     return PairedMean(mean, error2**0.5, rows, units, size2**0.5, smallest, largest)
 
 
-def paired_interval(estimate: PairedMean, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def paired_interval(estimate: PairedMean) -> tuple[float, float]:
     """Return the interval of a mean difference, −1 … 1."""
     from scipy.special import ndtri
 
-    upper, rows = (1 + confidence) / 2, estimate.rows
+    upper, rows = (1 + CONFIDENCE) / 2, estimate.rows
     if estimate.error < NO_SPREAD:
         share = float(1 - (1 - upper) ** (1 / estimate.units))
         low = estimate.mean - share * (1 + estimate.largest)

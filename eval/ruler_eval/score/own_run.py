@@ -131,8 +131,7 @@ def rows_looked_at(run: RunFacts, stop: StoppedAt, release: Release, config: str
     """Return the rows of a configuration that a stopped run looked at."""
     order = release.order(config)[: stop["of"]]
     if "decision" in run:
-        entry = release.manifest["files"][release.configs[config]]
-        order = look_order_of_file(release.manifest, entry, order)
+        order = look_order_of_file(release.manifest, release.entry(config), order)
     return order[: stop["rows"]]
 
 

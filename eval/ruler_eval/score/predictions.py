@@ -31,16 +31,16 @@ from ruler_eval.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
 from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, check_settings, shard_folders
+from ruler_eval.score import inspect_log
 from ruler_eval.score.columns import Columns
-from ruler_eval.score.inspect_log import is_log
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RunFacts, run_facts, run_folders
+from ruler_eval.score.own_run import RunFacts, is_of_run, run_facts, run_folders
 from ruler_eval.score.paths import is_oneruler
 from ruler_eval.score.read import ReadFile, dataset_of_path, files_of_a_tool, read_file
+from ruler_eval.score.references import add_references
 from ruler_eval.score.source import Source
 
 _LINES = (".jsonl", *(f".jsonl{suffix}" for suffix in COMPRESSED_SUFFIXES))
-_INSPECT_LOG = (".eval",)
 _SETTINGS = (
     "model",
     "revision",
@@ -116,8 +116,6 @@ def open_predictions(
     with without_garbage_collection():
         _read(predictions, sources, options, release, keep_prompts)
         if options.references is not None:
-            from ruler_eval.score.references import add_references
-
             found = add_references(
                 predictions.rows,
                 Path(options.references),
@@ -160,12 +158,12 @@ def find_files(path: Path) -> RunFiles:
     if path.is_file():
         folder, files = path.parent, [path]
     elif path.is_dir():
-        folder, files = path, _direct_files(path, _LINES)
+        folder, files = path, answer_files(path)
     else:
         raise RulerError(f"There is no file or folder '{path}'.")
     if files and (facts := run_facts(folder)) is not None:
         return RunFiles(path, files, [facts])
-    files = files or _saved_dataset(path) or _direct_files(path, _INSPECT_LOG)
+    files = files or _saved_dataset(path) or _direct_files(path, (inspect_log.SUFFIX,))
     if not files:
         below = sorted(_files_below(path))
         runs = sorted({file.parent for file in below if file.name == RUN_FILE})
@@ -173,14 +171,24 @@ def find_files(path: Path) -> RunFiles:
             return find_files(runs[0])
         _refuse_several(path, [str(run) for run in runs])
         files = _files_of_a_tool(path, below)
-    logs = [file for file in files if is_log(file)]
+    logs = [file for file in files if inspect_log.is_log(file)]
     if logs:
-        from ruler_eval.score import inspect_log
-
         _refuse_several(path, [str(file.parent) for file in files])
         return RunFiles(path, files, [inspect_log.settings(log) for log in logs])
     facts = run_facts(files[0].parent)
     return RunFiles(path, files, [] if facts is None else [facts])
+
+
+def answer_files(folder: Path) -> list[Path]:
+    """Return the files of answers in a folder: its JSON lines, but of a run only answers.jsonl.
+
+    `ruler errors --out` may have put another file there. Older runs have a file for each
+    configuration.
+    """
+    answers = folder / ANSWERS
+    if is_of_run(answers) and answers.is_file():
+        return [answers]
+    return _direct_files(folder, _LINES)
 
 
 def _shards_of(path: Path) -> list[Path]:
@@ -274,7 +282,7 @@ def are_one_run(folders: Sequence[Path]) -> bool:
                 if name in facts and settings.setdefault(name, facts[name]) != facts[name]:
                     return False
             names = set(cast(Mapping[str, str], facts.get("rows", {})))
-            names = names or {file.name for file in _direct_files(part, _LINES)}
+            names = names or {file.name for file in answer_files(part)}
             sessions = cast(RunFacts, facts).get("sessions", [])
             is_shard = any(session.get("shard") for session in sessions)
             if is_shard or names == {ANSWERS}:  # of unknown rows
@@ -452,9 +460,7 @@ def _read_file(
     keep_prompts: bool,
 ) -> ReadFile:
     """Read a file of another tool, or of a run."""
-    if is_log(file):
-        from ruler_eval.score import inspect_log
-
+    if inspect_log.is_log(file):
         rows = list(inspect_log.predictions(file, keep_prompts))
         return ReadFile(
             rows, run=str(file.parent), session=str(file), sample=None, model=None, notes=[]

@@ -23,7 +23,7 @@ from ruler_common.files import parse_yaml
 from ruler_common.text import number_of, one_line
 from ruler_eval.file_records import Record, file_records
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.columns import INDEX, MISSING, SAMPLE, Columns, first_of
+from ruler_eval.score.columns import INDEX, MISSING, SAMPLE, Columns, first_of, no_index
 from ruler_eval.score.own_run import is_of_run
 from ruler_eval.score.paths import facts_of_folders, path_text, stem_of, task_named
 from ruler_eval.score.source import Source
@@ -119,10 +119,7 @@ def lm_eval(records: Records, source: Source) -> Iterator[Prediction]:
     A file has a record for each filter of an answer: those of `none` are read, which has the whole
     answer, else those of the first filter by name.
     """
-    name = re.sub("^samples_", "", stem_of(source.file))
-    if time := re.search(r"_(\d{4}-\d\d-\d\dT.+)$", name):
-        source.session = time[1]
-        name = name.removesuffix(time[0])
+    name = _name_before_time(source).removeprefix("samples_")
     facts = _facts_beside(source.file, f"results_{source.session}.json")
     source.model = facts.get("model_name")
     frozen = re.fullmatch(r"(?:one)?ruler_(?:frozen|direct)_(.+)", name)
@@ -171,7 +168,7 @@ def lm_eval(records: Records, source: Source) -> Iterator[Prediction]:
 
 def authors(records: Records, source: Source) -> Iterator[Prediction]:
     """Read the answers of ONERULER's authors: out/pl/niah_none/8000/prediction_o3.jsonl."""
-    source.model = re.sub("^prediction_", "", stem_of(source.file))
+    source.model = stem_of(source.file).removeprefix("prediction_")
     source.run = source.model
     facts = facts_of_folders(source.file, source.names)
     config = source.configs.find(
@@ -264,10 +261,7 @@ def _kvpress_question(text: str | None) -> str | None:
 
 def lighteval(records: Records, source: Source) -> Iterator[Prediction]:
     """Read lighteval's details: details/model/TIME/details_ruler_frozen_4k:vt|0_TIME.parquet."""
-    name = re.sub("^details_", "", stem_of(source.file))
-    if time := re.search(r"_(\d{4}-\d\d-\d\dT.+)$", name):
-        source.session = time[1]
-        name = name.removesuffix(time[0])
+    name = _name_before_time(source).removeprefix("details_")
     place = re.search(r"/details/(?P<model>.+)/[^/]+/[^/]+$", source.path)
     source.model = place["model"] if place else None
     for where, line in records:
@@ -362,11 +356,7 @@ def plain(records: Records, source: Source) -> Iterator[Prediction]:
         source.add_model(line.get("model"))
         index, sample = first_of(line, INDEX), first_of(line, SAMPLE)
         if index is MISSING:
-            raise RulerError(
-                f"'{source.file}' does not say which row an answer belongs to: it has no 'id'. Add "
-                "a column `index` (from 0), or name yours with --columns "
-                "index=NAME,prediction=NAME."
-            )
+            raise no_index(source.file, "id")
         task = line.get("task")
         is_task = task is not None and task_named(str(task), source.names) in source.names.tasks
         config = line.get("config") or None
@@ -628,6 +618,15 @@ def _in_path(source: Source, pattern: str) -> re.Match[str]:
     assert match is not None
     source.run = match.string[: match.start()] or "/"
     return match
+
+
+def _name_before_time(source: Source) -> str:
+    """Return a file's name without the time at its end, which tells two runs of a folder apart."""
+    name = stem_of(source.file)
+    if time := re.search(r"_(\d{4}-\d\d-\d\dT.+)$", name):
+        source.session = time[1]
+        return name.removesuffix(time[0])
+    return name
 
 
 def _facts_beside(file: Path, name: str) -> Mapping[str, Any]:

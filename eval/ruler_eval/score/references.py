@@ -29,8 +29,7 @@ from ruler_common.names import Names
 from ruler_eval.file_records import json_lines
 from ruler_eval.prediction import Prediction, digest, read_name, row_number
 from ruler_eval.score.paths import facts_of_folders
-from ruler_eval.score.values import read_references
-from ruler_score.ruler_score import QA_TASKS
+from ruler_eval.score.values import are_free_text, read_references
 
 ROWS_FILE = "rows.json"
 
@@ -155,7 +154,7 @@ def _read(
         if "task" not in facts or "pred" in file.parts:
             continue
         status = file.stat()
-        is_free_text = facts["task"] in QA_TASKS
+        is_free_text = are_free_text(facts["task"])
         lines = _data_lines(file, status.st_mtime_ns, status.st_size, is_free_text, keep_prompts)
         of_task = [n for n in configs if re.fullmatch(rf"{facts['task']}_\d+[km]?(?:_.+)?", n)]
         if "length" in facts:

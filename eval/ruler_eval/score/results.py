@@ -14,9 +14,10 @@ The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if
                               "base", or 0 … 100), claimed (tokens, or null)
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
                               (in order), standard (whether they are the paper's tasks at its
-                              lengths, so that its thresholds apply; null if unknown), parameters
-                              {task: family and parameters} if the release is known, rows
-                              {configuration: rows_sha256}, sources {name: sha256} of the release,
+                              lengths, so that its thresholds apply; null if unknown), groups
+                              {group: tasks} if they are not, parameters {task: family and
+                              parameters} if the release is known, rows {configuration:
+                              rows_sha256}, sources {name: sha256} of the release,
                               custom_because: how the release differs from the frozen rows, null
                               without a release
     model, mode, run          the model's name, the prompt mode, and the whole run.json
@@ -48,8 +49,8 @@ The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if
                               least one of k samples gets right (unbiased; intervals by row)
       documents               the number of documents that the rows ask about, if several rows ask
                               about one; design_effect: the factor by which that increases the
-                              variance of the score (score/scoring.py)
-      depth                   ten bins (score/scoring.py), or null
+                              variance of the score (score/cells.py)
+      depth                   ten bins (score/cells.py), or null
     table                     file and sha256 of rows.parquet, next to results.json
     summary                   the tables' aggregates (score/aggregates.py)
     notes                     sentences about missing, duplicated or damaged predictions
@@ -417,6 +418,7 @@ class ScoredDataset(TypedDict):
     revision: str | None
     tasks: list[str]
     standard: bool | None
+    groups: NotRequired[dict[str, list[str]]]  # of a custom suite: the tasks of each
     parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]

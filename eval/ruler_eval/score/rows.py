@@ -20,14 +20,16 @@ from ruler_eval.prediction import Prediction, ScoredConfig, digest, read_name
 from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results import Compat, Lines, Proof, Results, RowState, TruncationRule
-from ruler_eval.tasks import scoring_task
+from ruler_eval.tasks import scoring_language, scoring_task
 from ruler_score import ruler_score as rules_of
 from ruler_score.language_text import Language
 from ruler_score.oneruler_rules import authors_leave_out
 from ruler_score.split_reasoning import ReasoningState
 
-ROW_COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
-"""The columns that scoring needs."""
+SCORE_COLUMNS = ("index", "outputs", "none_word")
+"""The columns that a row's score depends on."""
+_ROW_COLUMNS = (*SCORE_COLUMNS, "evidence", "question")
+"""The same, and those for the score by depth and to check that answers belong to these rows."""
 _NO_ANSWER = Prediction("", 0, "")
 
 
@@ -58,6 +60,17 @@ class ScoringRules:
     def for_release(self, release: Release | None) -> ScoringRules:
         """Return the same rules for the rows of a release."""
         return replace(self, languages=release.languages) if release else self
+
+
+def rules_of_results(results: Results) -> ScoringRules:
+    """Return the rules by which results were scored."""
+    return ScoringRules(
+        compat=results["rules"]["compat"],
+        truncated=results["rules"]["truncated"],
+        partial=results["partial"],
+        model=results["model"] or "",
+        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
+    )
 
 
 @dataclass(slots=True)
@@ -225,7 +238,7 @@ def score_rows(
         config = configs[name]
         samples, duplicated, notes = _by_index(name, groups[name], release is None)
         task = scoring_task(config.task, config.dataset, release)
-        language = config.instruction_language if config.dataset == "oneruler" else None
+        language = scoring_language(config)
         rows = []
         for row in _rows(name, samples, predictions.run, release):
             answers = samples.get(int(row["index"]), ())
@@ -305,7 +318,7 @@ def _rows(
     order = release.order(name)
     _check_rows(name, samples, order, release)
     asked = _rows_asked(name, run, order)
-    for row in release.rows(name, ROW_COLUMNS):
+    for row in release.rows(name, _ROW_COLUMNS):
         if asked is None or row["index"] in asked or row["index"] in samples:
             yield row
 
@@ -388,13 +401,7 @@ def scores_of_lines(
     Partial results have no missing rows. The rows have only `index` and `outputs`. `release` is the
     one they were scored on.
     """
-    rules = ScoringRules(
-        compat=results["rules"]["compat"],
-        truncated=results["rules"]["truncated"],
-        partial=results["partial"],
-        model=results["model"] or "",
-        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
-    )
+    rules = rules_of_results(results)
     rows: dict[str, dict[int, list[RowScore]]] = {name: {} for name in results["configurations"]}
     for place, (name, index) in enumerate(zip(lines["config"], lines["index"], strict=True)):
         if rules.partial and lines["state"][place] == "missing":
@@ -420,7 +427,7 @@ def scores_of_lines(
             name=name,
             config=config,
             task=scoring_task(config.task, dataset, release),
-            language=config.instruction_language if dataset == "oneruler" else None,
+            language=scoring_language(config),
             rules=rules,
             rows=[*rows[name].values()],
             rows_available=cell["rows_available"],

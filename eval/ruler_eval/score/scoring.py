@@ -203,6 +203,8 @@ def _dataset(
         "sources": {name: source["sha256"] for name, source in manifest["sources"].items()},
         "custom_because": why_custom(manifest, configs),
     }
+    if not dataset["standard"]:
+        dataset["groups"] = {name: list(tasks) for name, tasks in names.groups.items()}
     if release.languages.custom:
         custom = release.languages.custom
         dataset["languages"] = {code: dict(table) for code, table in custom.items()}

@@ -32,6 +32,7 @@ from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.paths import SEED, label_of, path_text, without_seed
 from ruler_eval.score.values import (
     Answer,
+    are_free_text,
     read_answers,
     read_finish_reason,
     read_prompt,
@@ -40,8 +41,6 @@ from ruler_eval.score.values import (
 from ruler_eval.tasks import FAMILIES, family_of
 from ruler_score.split_reasoning import split_reasoning
 
-_WORDS_AND_NUMBERS = re.compile("(?:niah|vt|cwe|fwe)_")
-"""The beginning of configurations whose references are words or numbers."""
 _ROUNDED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
 """A number as a spreadsheet prints it."""
 _MIN_CHARACTERS = 0.5  # of a token
@@ -131,7 +130,6 @@ class Source:
         self._empty: list[str] = []  # the places of answers without text
         self._batch: tuple[str, int] | None = None  # of the release's rows in `_rows`
         self._rows: dict[int, PartialRow] = {}
-        self._free_text: dict[str, bool] = {}  # whether references are texts, by configuration
         self._shortest: dict[str, int] = {}  # characters of a prompt, by configuration
         self._asked: dict[str, AskedRows] = {}  # by configuration
         self._count = 0  # of answers
@@ -199,9 +197,7 @@ class Source:
             if name == "finish_reason" and isinstance(field, Mapping):
                 field = read_finish_reason({name: field})
             known[name] = field if type(field) is kind else _converted(name, field, kind)
-        if config not in self._free_text:
-            self._free_text[config] = not _WORDS_AND_NUMBERS.match(config)
-        outputs = read_references(fields.get("outputs"), self._free_text[config])
+        outputs = read_references(fields.get("outputs"), are_free_text(config))
         prompt = fields.get("prompt")
         if prompt is not None and (prompt := read_prompt(prompt)):
             prompt += read_prompt(fields.get("prefix")) or ""
@@ -349,7 +345,7 @@ class Source:
         if config not in self._asked:
             rows = self.release.rows(config, ("index", "question", "outputs"))
             self._asked[config] = AskedRows(rows, knows_questions=question is not None)
-        outputs = read_references(references, not _WORDS_AND_NUMBERS.match(config)) or ()
+        outputs = read_references(references, are_free_text(config)) or ()
         index = self._asked[config].take(question, outputs)
         if index is None:
             raise RulerError(

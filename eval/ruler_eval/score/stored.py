@@ -24,9 +24,15 @@ from ruler_common.text import note
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import run_folders
-from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.predictions import answer_files, open_predictions
 from ruler_eval.score.results import Results, TruncationRule, load, read_lines, write
-from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows, scores_of_lines
+from ruler_eval.score.rows import (
+    ConfigScores,
+    ScoringRules,
+    rules_of_results,
+    score_rows,
+    scores_of_lines,
+)
 from ruler_eval.score.scoring import Scored, score
 
 RESULTS_FILE = "results.json"
@@ -102,10 +108,7 @@ def open_results(path: Path, rows: RowSource | None = None) -> Results:
         return load(path)
     place = path / RESULTS_FILE
     stored = load(place) if place.exists() else None
-    digests = set()
-    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
-        if not file.name.startswith("tmp_"):
-            digests.add(sha256_of(file))
+    digests = {sha256_of(file) for folder in folders for file in answer_files(folder)}
     if stored is not None:
         scored = set(stored["predictions"].values())
         if not digests or digests == scored:
@@ -233,13 +236,11 @@ def _rules_of_run(files: Sequence[Path], truncated: str | None) -> ScoringRules 
     for folder in files:
         if run_folders(folder) and (folder / RESULTS_FILE).is_file():
             results = load(folder)
-            rules = results["rules"]
-            if truncated not in (None, rules["truncated"]):
+            rules = rules_of_results(results)
+            if truncated not in (None, rules.truncated):
                 raise RulerError(
-                    f"'{folder}' was scored with --truncated {rules['truncated']}: leave "
+                    f"'{folder}' was scored with --truncated {rules.truncated}: leave "
                     f"--truncated out, or score the run again with --truncated {truncated}."
                 )
-            return ScoringRules(
-                compat=rules["compat"], truncated=rules["truncated"], model=results["model"] or ""
-            )
+            return rules
     return None

@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 _MAX_SHOWN = 40  # characters of a value in a message
@@ -54,13 +55,22 @@ _NULLS_OF_WORDS = ("None", "null", "NULL", "NA", "N/A")
 """How programs print a value that is missing; a word for "none" is in small letters."""
 
 
+@lru_cache
+def are_free_text(name: str) -> bool:
+    """Return whether references of a configuration or task may be any text, as in qa.
+
+    Those of the other tasks are numbers and words.
+    """
+    return re.match("(?:niah|vt|cwe|fwe)(?:_|$)", name) is None
+
+
 def read_references(value: Any, is_free_text: bool) -> tuple[str, ...] | None:
     """Return references as a tuple of strings: a single string is one reference.
 
     Args:
         value: A string, a number, a list of them, the text of such a list, or None.
-        is_free_text: Whether a reference may be any text, as in question answering; else it is a
-            number or a word, and a text with commas is a list.
+        is_free_text: Whether a reference may be any text (`are_free_text`); else it is a number or
+            a word, and a text with commas is a list.
 
     Raises TypeError or ValueError, with the reason, for anything else.
     """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import constants
 
 import ruler_dataset
 from ruler_eval.doctor.answers import Answer
@@ -49,6 +50,24 @@ def changed(run: Path, out: Path, root: Path, change: Change, **settings: Any) -
             rows[config, row["index"]] = row
     edit_answers(out, lambda record: change(record, rows[record["config"], record["index"]]))
     return out
+
+
+def test_a_run_on_an_older_commit_of_the_hub_is_examined_with_its_rows(
+    run: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the Hub's cache, as on a machine without a network; the main branch has other rows."""
+    old, new = "0123456789abcdef" * 2 + "01234567", "f" * 40
+    hub_cache = tmp_path / "cache/datasets--org--ruler"
+    shutil.copytree(root, hub_cache / "snapshots" / old)
+    small_release.write(hub_cache / "snapshots" / new, rows=ROWS // 2)
+    (hub_cache / "refs").mkdir()
+    (hub_cache / "refs/main").write_text(new)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    on_hub = {"source": "org/ruler", "data_revision": old}
+    folder = changed(run, tmp_path / "RUN", root, lambda record, row: record, **on_hub)
+    code, _, seen = observed(folder, tmp_path)
+    assert (code, seen["rows"]) == (0, len(CONFIGS) * ROWS)
 
 
 def observed(run: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from ruler_eval.figures.series import open_runs
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import (
@@ -63,6 +66,18 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
     assert {group["threshold"] for group in groups.values()} == {None}
     assert "mean of 2 of 13 tasks" in stdout
     assert "effective" not in stdout
+
+
+def test_the_means_of_a_custom_suite_are_over_the_tasks_of_its_own_groups(tmp_path, suite_release):
+    root = suite_release("ruler_complexity")  # 2 rows of each task
+    run = write_run_folder(tmp_path / "run", root, right)
+    ruler_output("score", run)
+    cells, _, _ = ruler("score", run, "--figure", "cells", "--format", "json")
+    means = [r for r in json.loads(cells)[0]["records"] if r["task"] == "mean of 35 tasks"]
+    assert [record["rows"] for record in means] == [70, 70]  # at 0k and 4k
+    groups = Release.open(str(root)).names.groups
+    (series,) = open_runs([run]).series
+    assert {name: list(tasks) for name, tasks in series.members.items()} == groups
 
 
 @pytest.fixture(scope="module")

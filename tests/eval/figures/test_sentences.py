@@ -61,6 +61,13 @@ def test_a_model_that_does_not_fall_is_not_said_to_break():
     assert "does not fall clearly" in " ".join(in_short(rising))
 
 
+def test_nothing_is_said_of_the_fall_of_a_run_without_valid_intervals():
+    stopped = falling(vt=(10, 20, 30, 40, 50, 60))
+    for loss in stopped["summary"]["tekken"]["en"]["all"]["losses"]:
+        loss["interval"] = None  # as of a run that was stopped by its own scores
+    assert not [text for text in in_short(stopped) if "fall" in text]
+
+
 def test_a_loss_at_one_of_many_lengths_is_clear_only_after_an_adjustment_for_their_number():
     """Of equally good lengths, the interval of one in 40 is below zero by chance."""
     flat = {"difference": 0.1, "interval": [-1.9, 2.1]}

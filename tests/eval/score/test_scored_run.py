@@ -7,8 +7,11 @@ import shutil
 
 import pytest
 
+from ruler_eval.score.results import load
+from ruler_eval.score.stored import open_results
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler, ruler_error, ruler_output
+from tests.run_folder import edit_answers
 
 CONFIGS = ["vt_4k", "niah_single_1_4k", "cwe_4k", "fwe_4k"]
 
@@ -48,6 +51,23 @@ def test_a_run_without_results_is_scored(write_run):
     _, error, code = ruler("compare", good, bad)
     assert (code, error) == (0, f"Scored '{good}': it had no results.json.\n")
     assert (good / "results.json").is_file()
+
+
+def test_the_errors_of_a_run_are_not_answers_of_it(built, tmp_path):
+    run = tmp_path / "run"
+    flags = ("--configs", "vt_4k", "--backend", "oracle", "--out", run)
+    ruler_output("run", "--dataset", built, *flags)
+    failed = {"prediction": "", "finish_reason": "error", "error": "HTTP 500"}
+    edit_answers(run, lambda record: record | failed if record["index"] == 0 else record)
+    ruler_output("score", run)
+    before = load(run / "results.json")["configurations"]
+    ruler_output("errors", run, "--out", run / "errors.jsonl")
+    ruler_output("score", run)
+    assert before["vt_4k"]["failed"] == 1
+    assert load(run / "results.json")["configurations"] == before
+    written = (run / "results.json").stat().st_mtime_ns
+    open_results(run)
+    assert (run / "results.json").stat().st_mtime_ns == written
 
 
 def test_it_is_scored_in_the_way_it_was_before(write_run):

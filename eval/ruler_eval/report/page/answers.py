@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ruler_common.errors import RulerError
-from ruler_common.names import Names, length_name
+from ruler_common.names import length_name
 from ruler_common.options import paths
 from ruler_eval.figures.series import ScoredRun, labels_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import Results
-from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows
+from ruler_eval.score.rows import ConfigScores, rules_of_results, score_rows
 from ruler_eval.score.stored import (
     RowSource,
     differing_config,
@@ -43,11 +43,6 @@ class AnsweredRun(ScoredRun):
     problem: str | None = None
     # The folders or files that hold the answers.
     places: Sequence[Path] = ()
-
-    @property
-    def names(self) -> Names:
-        """The names of the tasks and lengths: those of the release, if it was found."""
-        return self.release.names if self.release else super().names
 
 
 def open_runs(
@@ -72,30 +67,24 @@ def open_runs(
     """
     if not paths:
         raise RulerError("There is nothing to show: name scored RUN folders or results.json files.")
-    all_results = open_different_results(paths, RowSource(dataset, revision, references))
+    rows = RowSource(dataset, revision, references)
+    all_results = open_different_results(paths, rows)
     runs = []
     for label, results, path in zip(
         labels_of(all_results, paths, names), all_results, paths, strict=True
     ):
-        runs.append(_with_answers(label, results, path, dataset, revision, references))
+        runs.append(_with_answers(label, results, path, rows))
     return runs
 
 
-def _with_answers(
-    label: str,
-    results: Results,
-    path: Path,
-    dataset: str | None,
-    revision: str | None,
-    references: Path | None,
-) -> AnsweredRun:
+def _with_answers(label: str, results: Results, path: Path, rows: RowSource) -> AnsweredRun:
     """Return a run with its answers; without them if their files or their release are missing."""
     files = _find_files(results, path if path.is_dir() else path.parent)
-    if results["dataset"]["source"] is not None and references is None:
+    if results["dataset"]["source"] is not None and rows.references is None:
         try:
-            release = release_of(results, dataset, revision)
+            release = release_of(results, rows.dataset, rows.revision)
         except RulerError as error:
-            if dataset is not None:
+            if rows.dataset is not None:
                 raise
             return AnsweredRun(label=label, results=results, problem=str(error).rstrip("."))
         if release is not None:
@@ -127,9 +116,7 @@ def _with_answers(
             length = length_name(lengths.pop(), results["dataset"]["name"])
     options = PredictionOptions(
         files,
-        dataset=dataset,
-        references=references,
-        revision=revision,
+        **rows._asdict(),
         length=length,
         tokenizer=tokenizers.pop() if len(tokenizers) == 1 else None,
         config=next(iter(cells)) if len(cells) == 1 else None,
@@ -152,13 +139,8 @@ def _with_prompts(
             f"The answers of '{label}' are not those that were scored: run `ruler score` again "
             f"for '{path}'."
         )
-    rules = ScoringRules(
-        compat=results["rules"]["compat"],
-        truncated=results["rules"]["truncated"],
-        partial=results["partial"],
-        model=results["model"] or "",
-    )
-    configs = {scores.name: scores for scores in score_rows(predictions, release, rules)}
+    scored = score_rows(predictions, release, rules_of_results(results))
+    configs = {scores.name: scores for scores in scored}
     return AnsweredRun(
         label=label,
         results=results,

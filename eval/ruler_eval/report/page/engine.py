@@ -6,16 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ruler_common.text import shortened
-from ruler_eval.doctor.outcomes import OUTCOMES
+from ruler_eval.doctor.outcomes import OUTCOMES, STATES
 from ruler_eval.figures.figure import Column, Figure
 from ruler_eval.figures.runs import MAX_NOTE, short_text
-
-STATES = {
-    "engine": "changes answers",
-    "suspect": "cannot tell",
-    "same": "no change",
-    "unchecked": "not checked",
-}
 
 
 def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, Figure]:
