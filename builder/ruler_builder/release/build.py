@@ -139,7 +139,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         missing.append(job)
         rows += job.rows
         tokens += job.tokens
-    if not _is_worth_gigatoken(tokens, missing, joined, sources):
+    if not _are_worth_gigatoken(jobs, joined, sources):
         missing = [job._replace(fast=False) for job in missing]
     requested = {job.config.path for job in jobs}
     listed = release["files"].keys() if release else set()
@@ -223,19 +223,17 @@ def _tokenizers(options: BuildOptions) -> dict[str, str]:
     return tokenizers
 
 
-def _is_worth_gigatoken(
-    tokens: int, missing: list[FileJob], manifest: Manifest, sources: Sources
-) -> bool:
+def _are_worth_gigatoken(jobs: list[FileJob], manifest: Manifest, sources: Sources) -> bool:
     """Return whether gigatoken saves more time than it takes to load, 0.2 s or more.
 
     Args:
-        tokens: The tokens of the rows.
-        missing: The files to make.
+        jobs: All files asked for, so that a continued build counts as an uninterrupted one does.
         manifest: Has their tasks.
         sources: Have the texts: RULER's are counted whole, ONERULER's as far as windows need them.
     """
+    tokens = sum(job.tokens for job in jobs)
     if tokens < _TOKENS_WORTH_GIGATOKEN and manifest["dataset"] == "ruler":
-        names = {name for job in missing for name in sources_of(manifest, job.config)}
+        names = {name for job in jobs for name in sources_of(manifest, job.config)}
         tokens += sum(sources.file(name).file.bytes for name in names) // _BYTES_OF_TOKEN
     return tokens >= _TOKENS_WORTH_GIGATOKEN
 
