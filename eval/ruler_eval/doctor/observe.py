@@ -21,11 +21,12 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type
-from ruler_common.text import number_of, one_line, sentences, table
+from ruler_common.text import number_of, sentences, table
 from ruler_eval.doctor.answers import Answer, Scorer
 from ruler_eval.doctor.verdict import MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
+from ruler_eval.score.own_run import release_of_runs, run_facts
 from ruler_eval.score.rows import SCORE_COLUMNS
 from ruler_score.split_reasoning import split_reasoning
 
@@ -133,7 +134,9 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
             hint = f" It is a folder of `ruler doctor`: name one of its runs, {folder / 'cold'}."
         raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.{hint}")
     check_type(settings, RunJson, folder / "run.json", "Run it again with a new --out.")
-    release, source = _release_of(records, dataset)
+    release = Release.open(dataset) if dataset else release_of_runs([run_facts(folder) or {}])
+    if release is None:
+        raise RulerError(f"'{folder}' does not name its release: add --dataset.")
     rows: list[ObservedRow] = []
     answers: dict[str, list[Record]] = {}
     for record in records.read():
@@ -142,8 +145,8 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     for config, digest in records.digests().items():
         if config not in release.configs or release.rows_sha256(config) != digest:
             raise RulerError(
-                f"'{folder}' was run on different rows than those of '{source}': name its release "
-                "with --dataset."
+                f"'{folder}' was run on different rows than those of '{release.source}': name its "
+                "release with --dataset."
             )
         # `ruler decide` and `--until` do not send rows in the order of their file
         in_order = "decide" not in settings and "until" not in settings
@@ -158,26 +161,6 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
         patterns=tuple(find_patterns(rows, settings)),
         circumstances=tuple(by_circumstance(rows)),
     )
-
-
-def _release_of(records: Records, dataset: str | None) -> tuple[Release, str]:
-    """Return the release of a run, and where it is. Raises RulerError."""
-    folder = records.folder
-    revision = None if dataset else records.settings().get("data_revision")
-    sources = [dataset, *(session.get("source") for session in reversed(records.sessions()))]
-    source = next((name for name in sources if name), None)
-    if source is None:
-        raise RulerError(f"'{folder}' does not name its release: add --dataset.")
-    try:
-        release = Release.open(source, revision)
-    except RulerError as error:
-        if dataset is not None:
-            raise
-        raise RulerError(
-            f"'{folder}' was run on '{source}', which cannot be opened ({one_line(error)}): name "
-            "its release with --dataset."
-        ) from error
-    return release, source
 
 
 def read_rows(

@@ -12,11 +12,13 @@ that number of rows are not valid. The valid interval is the one that `ruler dec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
 from typing_extensions import NotRequired, TypedDict
 
+from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_json
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.look_order import look_order_of_file
@@ -119,6 +121,26 @@ def run_facts(folder: Path) -> RunFacts | None:
         run["sessions"], run["rows"] = sessions, records.digests()
     check_type(run, RunFacts, file, "Score another folder.")
     return cast(RunFacts, run)
+
+
+def release_of_runs(runs: Iterable[RunFacts]) -> Release | None:
+    """Open the release that the last session of the last run read; None if none names one."""
+    source = revision = None
+    for run in runs:
+        revision = run.get("data_revision")
+        for session in run.get("sessions", []):
+            source = session.get("source", source)
+    return None if source is None else open_again(source, revision)
+
+
+def open_again(source: str, revision: str | None) -> Release:
+    """Open the release of a run, which may have been a folder or, at a commit, a repository.
+
+    A folder that is gone is not looked for on the Hub. Raises RulerError.
+    """
+    if not Path(source).is_dir() and revision is None:
+        raise RulerError(f"The run was made on '{source}', which was not found: add --dataset.")
+    return Release.open(source, revision)
 
 
 def stopped_at(run: RunFacts) -> StoppedAt | None:

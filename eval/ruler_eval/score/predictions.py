@@ -34,7 +34,13 @@ from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, check_settings, s
 from ruler_eval.score import inspect_log
 from ruler_eval.score.columns import Columns
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RunFacts, is_of_run, run_facts, run_folders
+from ruler_eval.score.own_run import (
+    RunFacts,
+    is_of_run,
+    release_of_runs,
+    run_facts,
+    run_folders,
+)
 from ruler_eval.score.paths import is_oneruler
 from ruler_eval.score.read import ReadFile, dataset_of_path, files_of_a_tool, read_file
 from ruler_eval.score.references import add_references
@@ -300,16 +306,7 @@ def _open_release(options: PredictionOptions, settings: Sequence[RunFacts]) -> R
     """Open the named release, or else the one that the last session read."""
     if options.dataset is not None:
         return Release.open(options.dataset, options.revision)
-    source = revision = None
-    for run in settings:
-        revision = run.get("data_revision")
-        for session in run.get("sessions", []):
-            source = session.get("source", source)
-    if options.references is not None or source is None:
-        return None
-    if not Path(source).is_dir() and revision is None:
-        raise RulerError(f"The run was made on '{source}', which was not found: add --dataset.")
-    return Release.open(source, revision)
+    return None if options.references is not None else release_of_runs(settings)
 
 
 def _names_of_files(

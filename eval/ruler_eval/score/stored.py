@@ -23,7 +23,7 @@ from ruler_common.options import Place, paths
 from ruler_common.text import note
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import run_folders
+from ruler_eval.score.own_run import open_again, run_folders
 from ruler_eval.score.predictions import answer_files, open_predictions
 from ruler_eval.score.results import Results, TruncationRule, load, read_lines, write
 from ruler_eval.score.rows import (
@@ -204,10 +204,7 @@ def release_of(
         return None
     if dataset is not None:
         return Release.open(dataset, revision)
-    revision = results["dataset"]["revision"]
-    if not Path(source).is_dir() and revision is None:
-        raise RulerError(f"The run was scored on '{source}', which was not found: add --dataset.")
-    return Release.open(source, revision)
+    return open_again(source, results["dataset"]["revision"])
 
 
 def differing_config(results: Results, release: Release) -> str | None:

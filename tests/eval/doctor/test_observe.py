@@ -275,13 +275,26 @@ def test_a_damaged_line_is_one_sentence(line, words, run, root, tmp_path):
         ({"thinking": 5}, "is damaged: thinking"),
         ({"rows": {"vt_4k": "0" * 64}}, "was run on different rows"),
         ({"rows": {"nothing_4k": "0" * 64}}, "was run on different rows"),
-        ({"source": None}, "does not name its release: add --dataset"),
+        ({"source": None}, "is damaged: sessions.0.source"),
+        # A folder, not the repository of this name
+        ({"source": "releases/ruler"}, "made on 'releases/ruler', which was not found"),
     ],
 )
 def test_a_damaged_run_json_is_one_sentence(settings, words, run, root, tmp_path):
     printed = ruler("doctor", changed(run, tmp_path / "R", root, lambda r, row: r, **settings))
     assert printed.code == 2, printed
     assert words in " ".join(printed.stderr.split())
+
+
+def test_a_run_that_does_not_name_its_release_is_one_sentence(run, root, tmp_path):
+    copy = changed(run, tmp_path / "R", root, lambda record, row: record)
+    (session,) = (copy / "sessions").iterdir()
+    facts = json.loads(session.read_text())
+    del facts["source"]
+    session.write_text(json.dumps(facts))
+    printed = ruler("doctor", copy)
+    assert printed.code == 2, printed
+    assert "does not name its release: add --dataset" in " ".join(printed.stderr.split())
 
 
 def test_a_folder_without_a_run_is_one_sentence(tmp_path):
