@@ -12,6 +12,7 @@ from ruler_eval.score import aggregates
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import FORMAT, RowTable, row_values, rows_by_config
+from ruler_eval.score.troubles import TROUBLES
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.hand_written import write_release
 
@@ -48,14 +49,6 @@ def whole_results(result):
         if cell.get("score") is not None and not rows["index"]:
             rows |= {"index": [0], "score": [cell["score"] / 100]}
         mean = 100 * sum(rows["score"]) / len(rows["score"]) if rows["score"] else None
-        counts = (
-            "failed",
-            "truncated",
-            "truncated_scored",
-            "thinking",
-            "thinking_truncated",
-            "missing",
-        )
         cells[name] = {
             "max_length": 4096,
             "language": "en",
@@ -64,7 +57,7 @@ def whole_results(result):
             "strict": None,
             "n": len(rows["index"]),
             "interval": None,
-            **dict.fromkeys((*counts, "duplicated", "does_not_fit"), 0),
+            **dict.fromkeys(TROUBLES, 0),
             **dict.fromkeys(("rows_requested", "rows_available"), len(rows["index"])),
             "depth": None,
             "proof": "rows",

@@ -51,6 +51,7 @@ from ruler_eval.score.results import (
     is_control,
     warnings_of,
 )
+from ruler_eval.score.troubles import Trouble, count_troubles
 
 ASKED_COLUMNS: tuple[Literal["references", "question", "prompt"], ...] = (
     "references",
@@ -78,15 +79,6 @@ NOT_SETTINGS = {
 """Fields of run.json that are not settings of the model or backend, or are reported elsewhere."""
 
 
-class RowCounts(TypedDict):
-    """How many rows of a model failed, do not fit its window, were truncated, or are missing."""
-
-    failed: int
-    does_not_fit: int
-    truncated: int
-    missing: int
-
-
 class ComparedModel(TypedDict):
     """The model of one of the results, and its rows."""
 
@@ -96,7 +88,7 @@ class ComparedModel(TypedDict):
     rows: str  # which rows were scored, in words
     warnings: list[str]  # about the results
     whole: bool  # whether every row has an answer
-    counts: RowCounts  # of the configurations that are compared
+    counts: dict[Trouble, int]  # of the configurations that are compared, without zeros
 
 
 class Difference(TypedDict):
@@ -318,13 +310,7 @@ def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str
 def model_of(results: Results, names: Collection[str]) -> ComparedModel:
     """Return the model and rows of results, and how the rows of these configurations ended."""
     answered, total = answered_rows(results)
-    counts: RowCounts = {"failed": 0, "does_not_fit": 0, "truncated": 0, "missing": 0}
-    for name in names:
-        if (cell := results["configurations"].get(name)) is not None:
-            counts["failed"] += cell["failed"] - cell["does_not_fit"]
-            counts["does_not_fit"] += cell["does_not_fit"]
-            counts["truncated"] += cell["truncated"]
-            counts["missing"] += cell["missing"]
+    compared = [cell for name, cell in results["configurations"].items() if name in names]
     return {
         "model": results["model"],
         "mode": results["mode"],
@@ -332,7 +318,7 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
         "rows": describe_rows(results),
         "warnings": warnings_of(results),
         "whole": answered == total,
-        "counts": counts,
+        "counts": count_troubles(compared),
     }
 
 

@@ -23,18 +23,17 @@ from ruler_eval.figures.losses import losses
 from ruler_eval.figures.published import published
 from ruler_eval.figures.runs import (
     count_rows,
-    count_troubles,
     documents_figure,
     headline,
     rows_figure,
     runs_figure,
-    troubles_in_words,
 )
 from ruler_eval.figures.scores import averages, groups, scores
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.structure import complexity, correlation_of
 from ruler_eval.figures.summary import summary
 from ruler_eval.figures.task_scores import cells, control, tasks, variants, words
+from ruler_eval.score.troubles import count_troubles, troubles_in_words
 
 FIGURES: dict[str, Callable[[Runs], list[Figure]]] = {
     "summary": lambda runs: [summary(runs, pair_runs(runs))],
@@ -151,7 +150,7 @@ def _counts(runs: Runs) -> list[str]:
     """Return the number of scored rows, and the number with each kind of trouble."""
     sentences = []
     for run in runs.runs:
-        counts = count_troubles(run.results["configurations"])
+        counts = count_troubles(run.results["configurations"].values())
         text = number_of(count_rows(run), "row")
         if len(runs.runs) > 1:
             text = f"{run.label}: {text}"

@@ -37,10 +37,10 @@ from ruler_eval.figures.charts import (
     with_intervals,
 )
 from ruler_eval.figures.figure import COUNT, INTERVAL, MODEL, Column, Figure, Record, score_fields
-from ruler_eval.figures.runs import Trouble, troubles_in_words
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, in_languages
 from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
+from ruler_eval.score.troubles import not_whole, troubles_in_words
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.ranks import Ranking
@@ -479,14 +479,7 @@ def unanswered_rows(result: Comparison) -> str:
 
 def counts_line(model: ComparedModel) -> str:
     """Return the counts of rows without a whole answer: `3 failed, 1 truncated`, or ""."""
-    counts = model["counts"]
-    troubles: dict[Trouble, int] = {
-        "failed": counts["failed"],
-        "missing": counts["missing"],
-        "truncated": counts["truncated"],
-        "does_not_fit": counts["does_not_fit"],
-    }
-    return ", ".join(troubles_in_words(troubles))
+    return ", ".join(troubles_in_words(not_whole(model["counts"])))
 
 
 def _models(

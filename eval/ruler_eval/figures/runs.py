@@ -9,14 +9,15 @@ The rules are those of score/results.py.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ruler_common.frozen import are_frozen
 from ruler_common.text import number_of, shortened
 from ruler_eval.figures.figure import COUNT, MODEL, ROWS, Column, Figure
 from ruler_eval.figures.series import DATASET_TITLES, Runs, ScoredRun
-from ruler_eval.score.results import Cell, Results, describe_rows, tokenizer_of, warnings_of
+from ruler_eval.score.results import Results, describe_rows, tokenizer_of, warnings_of
+from ruler_eval.score.troubles import TROUBLES, Trouble, count_troubles
 
 ENGINE_SETTINGS = (
     "max_model_len",
@@ -30,54 +31,9 @@ ENGINE_SETTINGS = (
 )
 """The settings of the engine or server in run.json that can move a score."""
 NOT_RECORDED = "not recorded"
-Trouble = Literal[
-    "missing", "failed", "does_not_fit", "truncated", "truncated_scored",
-    "thinking", "thinking_truncated", "duplicated",
-]  # fmt: skip
-TROUBLES: Mapping[Trouble, str] = {
-    "missing": "missing",
-    "failed": "failed",
-    "does_not_fit": "did not fit the context window",
-    "truncated": "truncated",
-    "truncated_scored": "truncated but scored",
-    "thinking": "with reasoning",
-    "thinking_truncated": "ended within reasoning",
-    "duplicated": "answered twice",
-}
-"""The counts of rows, in words. A truncated row that was scored by its text is counted as that."""
-HARMLESS: Collection[Trouble] = ("truncated_scored", "thinking")
-"""What makes no score doubtful."""
 _MAX_FACT = 120  # characters
 MAX_NOTE = 4 * _MAX_FACT
 _MAX_NOTES = 40
-
-
-# ---- Rows that are missing, failed or truncated --------------------------------------------------
-
-
-def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
-    """Return how many rows are missing, failed, truncated and so on, without zeros.
-
-    Rows that did not fit are not among those that failed, nor those that were scored by their text
-    among the truncated ones.
-    """
-    counts = dict.fromkeys(TROUBLES, 0)
-    for cell in cells.values():
-        for trouble in TROUBLES:
-            counts[trouble] += cell[trouble]
-        counts["failed"] -= cell["does_not_fit"]
-        counts["truncated"] -= cell["truncated_scored"]
-    return {trouble: count for trouble, count in counts.items() if count}
-
-
-def troubles_in_words(counts: Mapping[Trouble, int]) -> list[str]:
-    """Return counts in words, without zeros: `3 failed`, `1 truncated`."""
-    return [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items() if count]
-
-
-def is_doubtful(counts: Collection[Trouble]) -> bool:
-    """Return whether any of these counts makes the score of the rows doubtful."""
-    return any(trouble not in HARMLESS for trouble in counts)
 
 
 # ---- How a run was made --------------------------------------------------------------------------
@@ -142,7 +98,7 @@ def facts_of(run: ScoredRun) -> dict[str, str]:
     }
     if results["partial"]:
         facts["Rows scored"] += " (partial: rows with a prediction only)"
-    for trouble, count in count_troubles(cells).items():
+    for trouble, count in count_troubles(cells.values()).items():
         facts[TROUBLES[trouble].capitalize()] = f"{count:,}"
     return facts
 
@@ -260,7 +216,7 @@ def rows_figure(runs: Runs) -> Figure:
     occurring: dict[Trouble, None] = {}
     for run in runs.runs:
         for config, cell in run.results["configurations"].items():
-            counts = count_troubles({config: cell})
+            counts = count_troubles([cell])
             if counts:
                 occurring |= dict.fromkeys(counts)
                 records.append(

@@ -20,13 +20,11 @@ from ruler_eval.figures.differences import Pair
 from ruler_eval.figures.effective import effective_length, relative_length
 from ruler_eval.figures.figure import Figure, score_text
 from ruler_eval.figures.losses import loss_text, task_losses
-from ruler_eval.figures.runs import Trouble, count_troubles, troubles_in_words
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import LengthLoss
+from ruler_eval.score.troubles import count_troubles, not_whole, troubles_in_words
 
-NOT_WHOLE: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
-"""The troubles of rows that have no whole answer."""
 MAX_TASKS, MAX_KINDS = 3, 3
 """The largest number of tasks and of kinds of errors that a sentence names."""
 BROKEN = 0.5
@@ -303,8 +301,7 @@ def _unanswered(runs: Runs) -> list[str]:
     unanswered = []
     for run in runs.runs:
         cells = run.results["configurations"]
-        counts = count_troubles(cells)
-        named = troubles_in_words({key: counts.get(key, 0) for key in NOT_WHOLE})
+        named = troubles_in_words(not_whole(count_troubles(cells.values())))
         if named:
             rows = sum(cell["rows_requested"] for cell in cells.values())
             unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")

@@ -22,11 +22,11 @@ from ruler_eval.figures.figure import (
     record_of,
     score_fields,
 )
-from ruler_eval.figures.runs import count_troubles, is_doubtful, troubles_in_words
 from ruler_eval.figures.scores import MEANS, OTHER_TASKS, marked_means, mean_name
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.results import Cell, GroupSummary
+from ruler_eval.score.troubles import count_troubles, is_doubtful, troubles_in_words
 
 WHOLE_WORDS = (
     "whole words: the share of answers that contain a reference as whole words; the score also "
@@ -121,7 +121,7 @@ def _has_intervals(series: Series) -> bool:
 
 def _rows_of(of_length: Mapping[str, Cell]) -> Record:
     """Return the number of rows of cells, and how many are missing, failed and so on."""
-    counts = count_troubles(of_length)
+    counts = count_troubles(of_length.values())
     rows = sum(cell["n"] for cell in of_length.values())
     troubles = ", ".join(troubles_in_words(counts))
     return {"rows": rows, "troubles": troubles, "is_flawed": is_doubtful(counts)}

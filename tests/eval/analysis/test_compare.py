@@ -18,6 +18,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.figures.differences import comparison_verdict
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
+from ruler_eval.score.troubles import TROUBLES
 from tests.eval.figures_text import comparison_text
 from tests.eval.scoring_helpers import (
     change_column,
@@ -37,7 +38,7 @@ def results(model="a", digests=None, **cells):
             "length": name.rsplit("_", 1)[1],
             "tokenizer": "tekken",
             "n": len(scores),
-            **dict.fromkeys(("missing", "failed", "truncated", "does_not_fit"), 0),
+            **dict.fromkeys(TROUBLES, 0),
             "proof": "rows",
             "rows_requested": len(scores),
             "rows_available": len(scores),
@@ -159,11 +160,11 @@ def test_failed_rows_are_counted_with_the_verdict_and_left_out_of_a_second_one(w
     assert code == 1, error
     text = " ".join(stdout.split())
     assert "good (A) leads bad (B) by 64.0 points" in text
-    assert "Rows of A: all answered. Rows of B: 15 failed, 1 missing, 1 truncated." in text
+    assert "Rows of A: all answered. Rows of B: 1 missing, 15 failed." in text
     assert "A row that failed or is missing counts as wrong." in text
     assert "Without the 16 rows that failed or are missing, A − B is +0.0 points, [" in text
     result = json.loads(out.read_text(encoding="utf-8"))
-    counts = {"failed": 15, "missing": 1, "truncated": 1, "does_not_fit": 0}
+    counts = {"failed": 15, "missing": 1, "truncated_scored": 1}
     assert (result["b"]["counts"], result["answered"]["unanswered"]) == (counts, 16)
     assert result["decision"]["verdict"] == "larger"
     assert result["decision"]["answered"] == "unknown"  # 9 rows are too few for a verdict

@@ -11,12 +11,12 @@ import pytest
 from ruler_common.names import parse_length
 from ruler_eval.figures.differences import pair_runs
 from ruler_eval.figures.effective import effective_length
-from ruler_eval.figures.runs import count_troubles
 from ruler_eval.figures.series import open_runs, runs_of
 from ruler_eval.figures.summary import breaking_length, summary
 from ruler_eval.figures.task_scores import tasks
 from ruler_eval.report.page.answers import open_runs as open_answered
 from ruler_eval.report.page.rows import error_note
+from ruler_eval.score.troubles import count_troubles
 from tests.eval.analysis.test_compare import results
 from tests.eval.figures_text import runs_of_results
 from tests.eval.scoring_helpers import right, whole_results, write_oneruler
@@ -130,11 +130,13 @@ def test_a_row_that_its_text_was_scored_by_is_neither_doubtful_nor_counted_twice
     assert f"{rows} rows: {rows} truncated but scored (by configuration: --all)." in stdout
     assert "Not answered to the end" not in stdout
     runs = open_runs([run])
-    assert count_troubles(runs.runs[0].results["configurations"]) == {"truncated_scored": rows}
+    assert count_troubles(runs.runs[0].results["configurations"].values()) == {
+        "truncated_scored": rows
+    }
     assert not any(record["is_flawed"] for record in tasks(runs)[0].records)
     ruler_output("score", run, "--truncated", "wrong")
     runs = open_runs([run])
-    assert count_troubles(runs.runs[0].results["configurations"]) == {"truncated": rows}
+    assert count_troubles(runs.runs[0].results["configurations"].values()) == {"truncated": rows}
     assert all(record["is_flawed"] for record in tasks(runs)[0].records)
     assert f"Not answered to the end: base {rows} truncated of {rows} rows." in "".join(
         summary(runs, []).sentences
