@@ -88,9 +88,16 @@ class BuildPlan:
     damaged: list[str]
     # Other paths that the release lists: the file is lost, and was not asked for
     lost: list[str]
-    # Of the missing files; tokens if every window is full
-    rows: int
-    tokens: int
+
+    @property
+    def rows(self) -> int:
+        """The rows of the missing files."""
+        return sum(job.rows for job in self.missing)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the missing files, if every window is full."""
+        return sum(job.tokens for job in self.missing)
 
     @property
     def bytes(self) -> float:
@@ -120,7 +127,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         manifests.insert(0, release)
     joined = join_manifests(manifests, root, [job.config for job in jobs])
     sources = Sources(Store(options.mirror), choice)
-    existing, missing, damaged, rows, tokens = [], [], [], 0, 0
+    existing, missing, damaged = [], [], []
     lengths = {entry["length"] for entry in joined["files"].values()}
     for job in jobs:
         lengths.add(job.config.length)
@@ -137,8 +144,6 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         if entry:
             damaged.append(path)
         missing.append(job)
-        rows += job.rows
-        tokens += job.tokens
     if not _are_worth_gigatoken(jobs, joined, sources):
         missing = [job._replace(fast=False) for job in missing]
     requested = {job.config.path for job in jobs}
@@ -156,8 +161,6 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         missing=missing,
         damaged=damaged,
         lost=lost,
-        rows=rows,
-        tokens=tokens,
     )
 
 

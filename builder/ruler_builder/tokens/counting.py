@@ -45,6 +45,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ruler_builder.tokens.ids import OTHER_TEXTS
 from ruler_common.manifest import TokenizerEntry
 
 # ---- Where a text may be split -------------------------------------------------------------------
@@ -324,9 +325,7 @@ _SCHEMES = {
 }
 # gigatoken is not used if it counts these differently from the reference.
 _PROBES = (
-    "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n \n1. VAR ABCDE = 12345 ",
-    "don't I'LL they'Ve 3.14 1,000,000 http://a.b/c?d=e#f 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
-    "Zażółć gęślą jaźń; 日本語。한국어 العربية हिन्दी தமிழ் 🙂👩‍👧 e\u0301 \u200b ½ Ⅷ",
+    *OTHER_TEXTS,
     "<s> </s> <bos> <|endoftext|> <|im_start|> [INST] <unk> <start_of_turn> </b>",
 )
 

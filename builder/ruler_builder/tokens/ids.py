@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 
 _FILES = ("essays.txt", "oneruler/en/book.txt", "oneruler/zh/book.txt")
-_OTHER_TEXTS = (
+OTHER_TEXTS = (
     "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n \n1. VAR ABCDE = 12345 ",
     "don't I'LL they'Ve 3.14 1,000,000 http://a.b/c?d=e#f 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
     "Zażółć gęślą jaźń; 日本語。한국어 العربية हिन्दी தமிழ் Ελληνικά русский ไทย 🙂👩‍👧 e\u0301 ½ Ⅷ",
@@ -35,4 +35,4 @@ def _texts() -> tuple[str, ...]:
     """Return the texts, 117,000 characters."""
     folder = files("ruler_builder") / "embedded"
     embedded = [(folder / name).read_text(encoding="utf-8") for name in _FILES]
-    return (*embedded, *_OTHER_TEXTS)
+    return (*embedded, *OTHER_TEXTS)
