@@ -17,6 +17,7 @@ from ruler_builder.release.facts import CROISSANT, ReleaseFacts, descriptions, p
 from ruler_builder.release.templates import citations
 from ruler_common.files import parse_yaml, read_text, read_toml
 from ruler_common.rows import COLUMN_TYPES, EVIDENCE
+from ruler_common.text import number_of
 
 _HUB = "https://huggingface.co/datasets/"
 _TYPES = {"int32": "cr:Int32", "float32": "cr:Float32", "string": "sc:Text", "bool": "sc:Boolean"}
@@ -57,7 +58,7 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
                 "@type": "cr:FileObject",
                 "@id": path,
                 "name": path,
-                "description": f"{entry['config']}, {entry['rows']} rows",
+                "description": f"{entry['config']}, {number_of(entry['rows'], 'row')}",
                 **inside,
                 "contentUrl": path,
                 "contentSize": f"{entry['bytes']} B",
