@@ -61,8 +61,8 @@ PAGE_NOTE = (
 _TESTS = "p is for a single test; p (Holm) is adjusted for all {tests} tests of this table."
 _BETTER = (
     "better: the model that is better: the 95 % interval excludes 0, p (Holm), if it is given, is "
-    "below 0.05, and there are at least 10 rows; for means at several lengths also after Holm's "
-    "adjustment for their number."
+    f"below 0.05, and there are at least {MIN_INDEPENDENT_ROWS} rows; for means at several lengths "
+    "also after Holm's adjustment for their number."
 )
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "which is below",
