@@ -239,7 +239,7 @@ class Server(RowSender):
             reason = "as asked"
         elif mode != self._mode:
             reason = "for --thinking"
-        where = " and ".join(connection.where for connection in self._connections)
+        where = " and ".join(connection.url for connection in self._connections)
         lines = [
             f"{name} at {where}: model {self.options.model}, context window {window}, "
             f"mode {self._mode} ({reason})."
@@ -415,7 +415,7 @@ class Server(RowSender):
             if failure is not None and failure.kind in ("wait", "retry"):
                 return False
             raise RulerError(
-                f"The server at {connection.where} was out and is not the same as before: {error}"
+                f"The server at {connection.url} was out and is not the same as before: {error}"
             ) from error
         return True
 
