@@ -127,12 +127,9 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
     plan = make_plan(options, release, options.engine.get("max_model_len"))
     if stored is not None:
         plan = _stored_plan(options, release, stored)
-    folder = open_folder(options, release)
-    if not folder.is_new:
-        say(f"Continuing the examination in '{folder.path}', which was interrupted.")
-    files = {config: release.entry(config) for config in plan.configs}
+    folder = open_folder(options, release, say)
     run = options.run_options(plan.configs, folder.path)
-    with open_engine(run, release, files, folder.salt) as engine, ExitStack() as stack:
+    with open_engine(run, release, folder.salt) as engine, ExitStack() as stack:
         if engine.lost_text:
             result = verdict_json(verdict_on_template(engine, 0), options.model, engine.provider)
             folder.finish(result)
@@ -146,9 +143,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
         else:
             deployment_b = _other_options(options, engine)
             if options.against != HF:
-                deployment_b = stack.enter_context(
-                    open_engine(deployment_b, release, salt=folder.salt)
-                )
+                deployment_b = stack.enter_context(open_engine(deployment_b, release, folder.salt))
                 notes = _check_other(engine, deployment_b, options)
                 check_rows_fit(deployment_b, release, plan, "the other server")
         for line in [*_plan_lines(options, plan, stored), *notes]:
@@ -178,9 +173,8 @@ def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
     assert options.save is not None
     release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
-    files = {config: release.entry(config) for config in plan.configs}
     run = options.run_options(plan.configs, options.save)
-    with open_engine(run, release, files) as engine:
+    with open_engine(run, release) as engine:
         if engine.lost_text:
             raise RulerError(engine.lost_text)
         check_rows_fit(engine, release, plan)
