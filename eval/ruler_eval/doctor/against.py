@@ -35,8 +35,8 @@ from ruler_eval.doctor.options import HF, DoctorOptions
 from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
 from ruler_eval.doctor.same_model import (
     B_AGAIN,
-    FIRST,
-    FRESH,
+    FIRST_SIDES,
+    FRESH_SIDES,
     B,
     Comparison,
     judge_tally,
@@ -80,9 +80,9 @@ class DeploymentComparison:
         waves = self.plan.waves(self.load)
         for number, wave in enumerate(waves):
             rng = random.Random(f"{self.seed} {number}")
-            self._send(FIRST, wave, rng)
+            self._send(FIRST_SIDES, wave, rng)
             if not self.stored:
-                self._send(FRESH, rows_to_confirm(self._answers(), wave), rng)
+                self._send(FRESH_SIDES, rows_to_confirm(self._answers(), wave), rng)
             sent += len(wave)
             comparison = self.judge_rows(self.plan.keys[:sent], complete=number + 1 == len(waves))
             on_wave(comparison, sent)
@@ -148,7 +148,7 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
                 check_rows_fit(deployment_b, release, plan, "the other server")
         for line in [*_plan_lines(options, plan, stored), *notes]:
             say(line)
-        names = [*FIRST, *(() if stored else FRESH)]
+        names = [*FIRST_SIDES, *(() if stored else FRESH_SIDES)]
         sides = stack.enter_context(
             _sides(names, engine, deployment_b, release, plan, folder, options)
         )

@@ -21,8 +21,8 @@ from ruler_eval.doctor.answers import Answer, Key, pairs
 from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, LOADED, Condition
 from ruler_eval.doctor.paired_test import (
     ALPHA,
-    FRESH,
-    PLANNED,
+    FRESH_SHARE,
+    PLANNED_SHARE,
     SUSPECT,
     anytime_p,
     exact_p,
@@ -145,7 +145,7 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
             state="same",
             rows=len(usable),
             flips=sum(differ) / len(differ),
-            p=min(1.0, anytime_p(differ, MAX_FLIPS)[0] / PLANNED),
+            p=min(1.0, anytime_p(differ, MAX_FLIPS)[0] / PLANNED_SHARE),
         )
     signs = [float(np.sign(first.score - second.score)) for _, first, second in usable]
     only_a, only_b = signs.count(1.0), signs.count(-1.0)
@@ -271,7 +271,7 @@ def _decide(finding: Finding, holm_p: float, evidence: Evidence) -> Finding:
     if finding.state != "same":
         return finding
     if finding.fresh is not None:
-        fresh_p = min(1.0, finding.fresh.p / FRESH * max(1, len(evidence.fresh)))
+        fresh_p = min(1.0, finding.fresh.p / FRESH_SHARE * max(1, len(evidence.fresh)))
         finding = replace(finding, holm_p=min(holm_p, fresh_p))
     if finding.holm_p <= ALPHA:
         return replace(finding, state="engine", smallest_loss=None)
