@@ -139,16 +139,14 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
         stored: Whether B has only one answer to each row, so that the first three count.
     """
     rows = [key for key in keys if all(key in sides.get(side, {}) for side in FIRST_SIDES)]
-    whole = [key for key in rows if all(sides[side][key].counts for side in FIRST_SIDES)]
+    whole = [key for key in rows if _all_count(sides, FIRST_SIDES, key)]
     texts = {key: _texts(sides, FIRST_SIDES, key) for key in whole}
     differing = [key for key in whole if texts[key][0] != texts[key][2]]
     only_b = [key for key in differing if texts[key][0] == texts[key][1]]
     counted = list(texts.values())
     if not stored:
         counted = [
-            _texts(sides, FRESH_SIDES, key)
-            for key in only_b
-            if all(key in sides.get(side, {}) and sides[side][key].counts for side in FRESH_SIDES)
+            _texts(sides, FRESH_SIDES, key) for key in only_b if _all_count(sides, FRESH_SIDES, key)
         ]
     odd = [odd_one(*answers) for answers in counted]
     tokens = [(sides[A][key].prompt_tokens, sides[B][key].prompt_tokens) for key in whole]
@@ -191,6 +189,11 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
     )
 
 
+def _all_count(sides: Mapping[str, Answers], names: Sequence[str], key: Key) -> bool:
+    """Return whether these sides all have a whole answer to a row."""
+    return all(key in sides.get(name, {}) and sides[name][key].counts for name in names)
+
+
 def _texts(sides: Mapping[str, Answers], names: Sequence[str], key: Key) -> tuple[str, str, str]:
     first, second, third = (sides[name][key].text for name in names)
     return first, second, third
@@ -230,10 +233,7 @@ def rows_to_confirm(sides: Mapping[str, Answers], keys: Sequence[Key]) -> list[K
     """Return the rows in which B was the odd one out, which are sent again."""
     confirm = []
     for key in keys:
-        answered = all(
-            key in sides.get(side, {}) and sides[side][key].counts for side in FIRST_SIDES
-        )
-        if answered and odd_one(*_texts(sides, FIRST_SIDES, key)) == "b":
+        if _all_count(sides, FIRST_SIDES, key) and odd_one(*_texts(sides, FIRST_SIDES, key)) == "b":
             confirm.append(key)
     return confirm
 
