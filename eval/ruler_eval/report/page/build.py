@@ -1,7 +1,7 @@
 """Write the HTML page of `ruler report`, one file that shows scored runs, and that of a single row.
 
-    write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
-    page_figures(open_runs([Path("runs/qwen")]))        # all figures of the page
+    write_report(open_answered_runs([Path("runs/qwen")]), Path("report.html"))
+    page_figures(open_answered_runs([Path("runs/qwen")]))        # all figures of the page
     row_page(row_view(Release.open("ruler"), "vt_4k", 3))
 
 The pages work offline, and text from a run is never executed. The content security policy of the

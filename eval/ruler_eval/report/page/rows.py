@@ -1,6 +1,6 @@
 """The rows behind the page's numbers: questions, answers, and the kinds of wrong answers.
 
-    rows = read_rows(open_runs([Path("runs/qwen")]))
+    rows = read_rows(open_answered_runs([Path("runs/qwen")]))
     rows.by_run[0]["vt_4k"].kinds[7]                  # "incomplete"
     rows.dialog["vt_4k"][0]["answers"]["Qwen"]["text"]
     text, sentence = fit_rows(rows.dialog, 900_000)   # "At most 10 rows of a configuration are …"

@@ -17,7 +17,7 @@ import pytest
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.task_scores import tasks
-from ruler_eval.report.page.answers import AnsweredRun, open_runs
+from ruler_eval.report.page.answers import AnsweredRun, open_answered_runs
 from ruler_eval.report.page.rows import read_rows
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 from tests.in_process import ruler
@@ -37,7 +37,7 @@ def opened(open_file, page_file) -> Callable[..., Any]:
 
 @pytest.fixture(scope="module")
 def answered(three_runs) -> list[AnsweredRun]:
-    return open_runs(three_runs)
+    return open_answered_runs(three_runs)
 
 
 @pytest.fixture(scope="module")
