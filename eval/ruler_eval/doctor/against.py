@@ -19,13 +19,13 @@ from ruler_common.errors import RulerError
 from ruler_common.options import several
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import (
-    AnsweredRun,
     Answers,
     Key,
+    RunSide,
     Scorer,
     Side,
     indices_by_config,
-    read_answers,
+    read_run_answers,
 )
 from ruler_eval.doctor.comparison_sentences import comparison_json, progress_line
 from ruler_eval.doctor.engine import Engine, check_rows_fit, open_engine
@@ -264,7 +264,7 @@ def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowP
         raise RulerError(f"'{folder}' has no answers to rows of '{options.dataset}'.")
     named = replace(options, configs=options.configs or tuple(configs), rows=1 << 30)
     plan = make_plan(named, release, None)
-    answers = read_answers(folder, Scorer(release), plan.rows, keep=FAILED_STATES)
+    answers = read_run_answers(folder, Scorer(release), plan.rows, keep=FAILED_STATES)
     keys = [key for key in plan.keys if key in answers][: options.row_count]
     if not keys:
         raise RulerError(
@@ -348,7 +348,7 @@ def _sides(
     with ExitStack() as stack:
         for name in FIRST_SIDES if stored else (*FIRST_SIDES, *FRESH_SIDES):
             if stored is not None and name == B:
-                answers = read_answers(stored, scorer, plan.rows, keep=FAILED_STATES)
+                answers = read_run_answers(stored, scorer, plan.rows, keep=FAILED_STATES)
                 sides[name] = StoredAnswers(answers)
                 continue
             deployment = other if name in (B, B_AGAIN) else engine
@@ -364,7 +364,7 @@ def _sides(
                 concurrency=options.load,
                 retry_failed=True,
             )
-            sides[name] = AnsweredRun(stack.enter_context(OpenRun(run)), scorer, plan.rows)
+            sides[name] = RunSide(stack.enter_context(OpenRun(run)), scorer, plan.rows)
         yield sides
 
 

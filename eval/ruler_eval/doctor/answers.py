@@ -1,6 +1,6 @@
 """The answers of a run folder as an examination reads them: scores, texts, tokens, cache hits.
 
-    side = AnsweredRun(run, Scorer(release), rows)      # `run` is an OpenRun
+    side = RunSide(run, Scorer(release), rows)      # `run` is an OpenRun
     side.answer([("vt_4k", 17)])                        # sends what has no answer yet
     side.answers["vt_4k", 17].score
 
@@ -79,7 +79,7 @@ class Scorer:
         )
 
 
-def read_answers(
+def read_run_answers(
     folder: Path, scorer: Scorer, rows: Mapping[Key, PartialRow], keep: Iterable[str] = ()
 ) -> dict[Key, Answer]:
     """Return the answers in a run folder to these rows.
@@ -107,12 +107,12 @@ class Side(Protocol):
         """Send the rows that have no answer yet. Raises RulerError."""
 
 
-class AnsweredRun:
+class RunSide:
     """A side whose answers are an ordinary run folder, made by the ordinary runner."""
 
     def __init__(self, run: OpenRun, scorer: Scorer, rows: Mapping[Key, PartialRow]) -> None:
         self._run, self._scorer, self._rows = run, scorer, rows
-        self.answers = read_answers(run.options.folder, scorer, rows)
+        self.answers = read_run_answers(run.options.folder, scorer, rows)
         run.on_record = self._store
 
     def _store(self, record: Record) -> None:

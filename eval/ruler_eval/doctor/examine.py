@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ruler_common.errors import RulerError
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import AnsweredRun, Key, Scorer, Side
+from ruler_eval.doctor.answers import Key, RunSide, Scorer, Side
 from ruler_eval.doctor.conditions import (
     AGAIN,
     CACHED,
@@ -233,7 +233,7 @@ def _sides(
         for name in sorted(names):
             options = side_options(name, engine.run, engine.provider, folder.salt, load)
             run = stack.enter_context(OpenRun(options))
-            sides[name] = AnsweredRun(run, scorer, plan.rows)
+            sides[name] = RunSide(run, scorer, plan.rows)
         yield sides
 
 
