@@ -57,7 +57,7 @@ from ruler_eval.report.page.rows import (
     fit_rows,
     kinds_of,
     packed,
-    read_rows,
+    read_page_rows,
     show_command,
 )
 from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
@@ -130,7 +130,7 @@ def write_report(
     if out.is_dir():
         raise RulerError(f"'{out}' is a folder: name a file, such as {out / 'report.html'}.")
     runs = runs_of(answered)
-    rows = read_rows(answered, every_error)
+    rows = read_page_rows(answered, every_error)
     with debug_mode(False):  # faster: altair would validate every part while it is made
         sections = build_sections(runs, answered, rows, doctor)
     page = Page(runs=runs, answered=answered, sections=sections, rows=rows)
@@ -261,7 +261,7 @@ def _language_figures(runs: Runs) -> list[Figure]:
 def page_figures(answered: Sequence[AnsweredRun]) -> list[Figure]:
     """Return all figures of the page of scored runs."""
     runs = runs_of(answered)
-    rows = read_rows(answered)
+    rows = read_page_rows(answered)
     with debug_mode(False):
         sections = build_sections(runs, answered, rows)
     return Page(runs=runs, answered=answered, sections=sections, rows=rows).figures

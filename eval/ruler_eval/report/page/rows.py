@@ -1,6 +1,6 @@
 """The rows behind the page's numbers: questions, answers, and the kinds of wrong answers.
 
-    rows = read_rows(open_answered_runs([Path("runs/qwen")]))
+    rows = read_page_rows(open_answered_runs([Path("runs/qwen")]))
     rows.by_run[0]["vt_4k"].kinds[7]                  # "incomplete"
     rows.dialog["vt_4k"][0]["answers"]["Qwen"]["text"]
     text, sentence = fit_rows(rows.dialog, 900_000)   # "At most 10 rows of a configuration are …"
@@ -98,7 +98,7 @@ class PageRows(NamedTuple):
     dialog: dict[str, list[dict[str, Any]]]
 
 
-def read_rows(runs: Sequence[AnsweredRun], every_error: bool = False) -> PageRows:
+def read_page_rows(runs: Sequence[AnsweredRun], every_error: bool = False) -> PageRows:
     """Read the rows behind the page's numbers; a run without answers has none.
 
     With `every_error` all wrong rows are sorted into kinds.

@@ -14,7 +14,7 @@ from ruler_eval.figures.runs import warnings_about
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.task_scores import tasks
 from ruler_eval.report.page.answers import AnsweredRun, open_answered_runs
-from ruler_eval.report.page.rows import read_rows
+from ruler_eval.report.page.rows import read_page_rows
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import (
     DESK,
@@ -135,7 +135,7 @@ def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
 
 
 def test_the_page_has_every_row_and_a_table_for_every_figure(answered, languages_file):
-    assert len(read_rows(answered).dialog) == 5 * 5 * 2
+    assert len(read_page_rows(answered).dialog) == 5 * 5 * 2
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
 
 
