@@ -129,14 +129,28 @@ def write_report(
     """
     if out.is_dir():
         raise RulerError(f"'{out}' is a folder: name a file, such as {out / 'report.html'}.")
+    page = _build_page(answered, every_error, doctor)
+    heading = shortened(title or f"{DATASET_TITLES[page.runs.dataset]} results", MAX_TITLE)
+    write_whole(out, render(page, heading))
+    return page
+
+
+def page_figures(answered: Sequence[AnsweredRun]) -> list[Figure]:
+    """Return all figures of the page of scored runs."""
+    return _build_page(answered).figures
+
+
+def _build_page(
+    answered: Sequence[AnsweredRun],
+    every_error: bool = False,
+    doctor: Mapping[str, Any] | None = None,
+) -> Page:
+    """Return what is on the page of scored runs; see write_report."""
     runs = runs_of(answered)
     rows = read_page_rows(answered, every_error)
     with debug_mode(False):  # faster: altair would validate every part while it is made
         sections = build_sections(runs, answered, rows, doctor)
-    page = Page(runs=runs, answered=answered, sections=sections, rows=rows)
-    heading = shortened(title or f"{DATASET_TITLES[runs.dataset]} results", MAX_TITLE)
-    write_whole(out, render(page, heading))
-    return page
+    return Page(runs=runs, answered=answered, sections=sections, rows=rows)
 
 
 def build_sections(
@@ -256,15 +270,6 @@ def _language_figures(runs: Runs) -> list[Figure]:
 
     analyzed = analyze({run.label: run.results for run in runs.runs})
     return [language_scores(runs), *language_figures(runs, analyzed)]
-
-
-def page_figures(answered: Sequence[AnsweredRun]) -> list[Figure]:
-    """Return all figures of the page of scored runs."""
-    runs = runs_of(answered)
-    rows = read_page_rows(answered)
-    with debug_mode(False):
-        sections = build_sections(runs, answered, rows)
-    return Page(runs=runs, answered=answered, sections=sections, rows=rows).figures
 
 
 def render(page: Page, heading: str) -> str:
