@@ -276,15 +276,6 @@ def render(page: Page, heading: str) -> str:
     """Return the whole HTML file."""
     runtime = gzip.decompress(VEGA.read_bytes()).decode()
     script = (_FOLDER / "page.js").read_text(encoding="utf-8").strip()
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    policy += "form-action 'none'; script-src"
-    for text in (runtime, script):
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        policy += f" 'sha256-{digest}'"
-    warnings: dict[str, list[str]] = {}  # the labels of the runs, by warning
-    for run in page.answered:
-        for warning in warnings_about(run):
-            warnings.setdefault(warning, []).append(run.label)
     published: dict[str, None] = {}  # the names of the models that are not the page's
     sources: dict[str, Sequence[str]] = {}
     score_tables = next(section.content for section in page.sections if section.id == "scores")
@@ -307,11 +298,11 @@ def render(page: Page, heading: str) -> str:
         dataset_title=DATASET_TITLES[page.runs.dataset],
         published=list(published),
         sources=sources,
-        warnings=warnings,
+        warnings=_labels_by_warning(page.answered),
         made_by=f"ruler-release {version('ruler-release')}",
         few=MIN_INDEPENDENT_ROWS,
         css=_css("dress.css") + _css("page.css") + _scale_css(),
-        policy=policy,
+        policy=_content_policy([runtime, script]),
         runtime=Markup(packed(runtime)),
         js=Markup(script),
         data=htmlsafe_json_dumps(
@@ -325,6 +316,28 @@ def render(page: Page, heading: str) -> str:
     before_rows, _, after_rows = html.rpartition(_ROWS)
     before_sentence, _, after_sentence = before_rows.rpartition(_ABOUT_ROWS)
     return f"{before_sentence}{sentence}{after_sentence}{packed_rows}{after_rows}"
+
+
+def _content_policy(scripts: Sequence[str]) -> str:
+    """Return the page's Content-Security-Policy, which allows these scripts and nothing from afar.
+
+    A script is allowed by its digest, so text from a run cannot become one.
+    """
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    policy += "form-action 'none'; script-src"
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy += f" 'sha256-{digest}'"
+    return policy
+
+
+def _labels_by_warning(answered: Sequence[AnsweredRun]) -> dict[str, list[str]]:
+    """Return the labels of the runs that each warning is about."""
+    labels: dict[str, list[str]] = {}
+    for run in answered:
+        for warning in warnings_about(run):
+            labels.setdefault(warning, []).append(run.label)
+    return labels
 
 
 def _script_data(page: Page) -> dict[str, Any]:
