@@ -40,7 +40,15 @@ from ruler_common.text import end_if_unread
 from ruler_eval.doctor.against import DeploymentComparison
 from ruler_eval.doctor.answers import Answer, Key
 from ruler_eval.doctor.plan import RowPlan
-from ruler_eval.doctor.same_model import A_AGAIN, FIRST, FRESH, A, B, judge_tally, tally_rows
+from ruler_eval.doctor.same_model import (
+    A_AGAIN,
+    FIRST_SIDES,
+    FRESH_SIDES,
+    A,
+    B,
+    judge_tally,
+    tally_rows,
+)
 
 ROWS, LOAD, ORDERS = 300, 32, 200
 NOISE = (0.0, 0.02, 0.05, 0.1)
@@ -112,8 +120,8 @@ def simulate(
     rng = random.Random(seed)
     keys = [("cwe_4k", index) for index in range(ROWS)]
     rows = dict(zip(keys, simulated_rows(rng, kind, noise, difference), strict=True))
-    names = FIRST if stored else (*FIRST, *FRESH)
-    change = rng.randrange(ROWS * len(FIRST)) if kind == "drift" else sys.maxsize
+    names = FIRST_SIDES if stored else (*FIRST_SIDES, *FRESH_SIDES)
+    change = rng.randrange(ROWS * len(FIRST_SIDES)) if kind == "drift" else sys.maxsize
     clock = itertools.count()
     sides = {name: SimulatedSide(clock, rng, name.startswith("b"), change) for name in names}
     for side in sides.values():

@@ -367,13 +367,13 @@ def report(options: ReportOptions) -> Path:
 
 def write_page(options: ReportOptions) -> Path:
     """Write the page, and with `figures` its figures as files."""
-    from ruler_eval.report.page.answers import open_runs
+    from ruler_eval.report.page.answers import open_answered_runs
     from ruler_eval.report.page.build import write_report
     from ruler_eval.score.predictions import without_garbage_collection
 
     out = Path(options.out)
     with without_garbage_collection():
-        opened = open_runs(
+        opened = open_answered_runs(
             paths(options.runs),
             several(options.names),
             None if options.dataset is None else str(options.dataset),

@@ -69,7 +69,7 @@ from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.score.inspect_log import prediction
 from ruler_eval.score.rows import ScoringRules, row_score
-from ruler_eval.tasks import scoring_task
+from ruler_eval.tasks import scoring_language, scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
 SAMPLE_COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens", "none_word")
@@ -226,7 +226,7 @@ def _samples(
                 "group": config.task if is_one_each else config.name,
                 "index": row["index"],
                 "rule": rule,
-                "language": config.instruction_language if release.dataset == "oneruler" else None,
+                "language": scoring_language(config),
                 "none_word": row["none_word"],
                 "max_new_tokens": row["max_new_tokens"],
             }

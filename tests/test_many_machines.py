@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from tests.documents import blocks, run_bash
 from tests.eval.run import small_release
 from tests.model_server import answer_from_prompt, model_server
@@ -39,7 +39,7 @@ def shell(tmp_path: Path) -> Callable[..., str]:
 
 
 def rows_of(folder: Path) -> dict[str, int]:
-    lines = [line for path in folder.rglob("answers.jsonl") for line in read_lines(path)]
+    lines = [line for path in folder.rglob("answers.jsonl") for line in read_records(path)]
     return Counter(line["config"] for line in lines)
 
 

@@ -89,7 +89,7 @@ def compare(options: CompareCommand) -> None:
     Example, in CI, for a quantised model: ruler compare runs/base runs/quantised --max-drop 1.5
     """
     from ruler_eval.analysis.compare import EXIT_CODES, seeds_of
-    from ruler_eval.figures.differences import rank_figures, seed_figures
+    from ruler_eval.figures.comparisons import rank_figures, seed_figures
     from ruler_eval.figures.series import open_runs
 
     check_file(options.out, "comparison.json")
@@ -117,7 +117,8 @@ def compare(options: CompareCommand) -> None:
 
 def _comparison_figures(runs: Runs, comparison: Comparison) -> list[Figure]:
     """Return the verdict about two runs and the table of their differences."""
-    from ruler_eval.figures.differences import Pair, comparison_figures, difference_figure
+    from ruler_eval.figures.comparisons import comparison_figures
+    from ruler_eval.figures.differences import Pair, difference_figure
 
     pair = Pair(a=runs.first_series(0), b=runs.first_series(1), comparison=comparison)
     return comparison_figures(comparison, difference_figure(runs, pair, comparison))

@@ -280,7 +280,7 @@ def decide(options: DecideCommand) -> None:
             )
         decision = decided.decision
         lines = decided.summary.lines()
-        lines += decision_text.saved(decided.remaining_tokens, options.run.get("price"))
+        lines += decision_text.not_run_lines(decided.remaining_tokens, options.run.get("price"))
     write_json(options.json, decision)
     if options.markdown:
         print(plain(decision_text.decision_markdown(decision)))

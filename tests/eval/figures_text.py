@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ruler_eval.figures.differences import Pair, comparison_figures, difference_figure
+from ruler_eval.figures.comparisons import comparison_figures
+from ruler_eval.figures.differences import Pair, difference_figure
 from ruler_eval.figures.series import Runs, ScoredRun, runs_of
 from ruler_eval.report.render import render
 from tests.eval.scoring_helpers import whole_results

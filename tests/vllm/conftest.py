@@ -56,7 +56,7 @@ def transformers_answers(
     small: Path, tiny: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """What transformers answers in each mode."""
-    from ruler_eval.run.records import read_lines
+    from ruler_eval.run.records import read_records
     from ruler_eval.run.runner import run
 
     result = {}
@@ -73,7 +73,7 @@ def transformers_answers(
                 mode=mode,
             )
         )
-        records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+        records = [r for path in sorted(out.glob("*.jsonl")) for r in read_records(path)]
         result[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
     return result
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from ruler_release import api
 from tests.in_process import ruler_command
 
@@ -126,12 +126,12 @@ def test_a_killed_decision_resumes_to_the_same_verdict(base, changed):
     command += ["--engine-arg", "dtype=float32"]
     process = subprocess.Popen(command, start_new_session=True)
     path = out / "answers.jsonl"
-    while len(list(read_lines(path))) < 4:
+    while len(list(read_records(path))) < 4:
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    assert 4 <= len(list(read_lines(path))) < ROWS
+    assert 4 <= len(list(read_records(path))) < ROWS
     resumed = decided(base, model, out)
     for field in ("verdict", "rows", "of", "interval"):
         assert resumed[field] == whole[field], field

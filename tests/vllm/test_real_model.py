@@ -23,7 +23,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import read_rows
 from ruler_eval.run.prompts import Prompter
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 from tests.in_process import ruler_command
@@ -75,7 +75,7 @@ def order(
 
 
 def answers(out: Path) -> Answers:
-    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_records(path)]
     assert {r["finish_reason"] for r in records} <= {"stop", "length"}, records
     return {(r["config"], r["index"]): r["prediction"] for r in records}
 
@@ -173,7 +173,7 @@ def test_a_killed_run_on_a_server_resumes_without_losing_rows(
     command += ["--model", order.model, "--mode", "prefill", "--concurrency", "1"]
     command += ["--out", str(out)]
     process = subprocess.Popen(command, start_new_session=True)
-    while sum(len(list(read_lines(path))) for path in out.glob("*.jsonl")) < 2:
+    while sum(len(list(read_records(path))) for path in out.glob("*.jsonl")) < 2:
         assert process.poll() is None
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
@@ -192,5 +192,5 @@ def test_a_killed_run_on_a_server_resumes_without_losing_rows(
 
 def _lines(out: Path) -> list[tuple[tuple[str, int], str]]:
     """Every line of a run: (configuration, index) and the answer."""
-    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_records(path)]
     return [((r["config"], r["index"]), r["prediction"]) for r in records]

@@ -13,7 +13,7 @@ import pytest
 
 from ruler_eval.run import batch
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from ruler_eval.run.runner import run
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.vllm
 
 
 def records(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    result = [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
+    result = [r for path in sorted(folder.glob("*.jsonl")) for r in read_records(path)]
     return {(r["config"], r["index"]): dict(r) for r in result}
 
 

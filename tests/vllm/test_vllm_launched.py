@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.records import Records, read_records
 from ruler_eval.run.runner import OpenRun, run
 from tests.in_process import ruler_command
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.vllm
 
 
 def records(folder: Path) -> list[Any]:
-    return [record for path in sorted(folder.glob("*.jsonl")) for record in read_lines(path)]
+    return [record for path in sorted(folder.glob("*.jsonl")) for record in read_records(path)]
 
 
 def predictions(folder: Path) -> dict[tuple[str, int], str]:

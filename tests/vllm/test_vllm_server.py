@@ -15,7 +15,7 @@ import pytest
 
 import ruler_dataset
 from ruler_common.errors import RulerError
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 from tests.vllm.serving import served
@@ -39,7 +39,7 @@ def remote(order: Any, server: str) -> Any:
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    return [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
+    return [r for path in sorted(folder.glob("*.jsonl")) for r in read_records(path)]
 
 
 def predictions(folder: Path) -> dict[tuple[str, int], str]:

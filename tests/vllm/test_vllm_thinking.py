@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.run.records import Record, read_lines
+from ruler_eval.run.records import Record, read_records
 from ruler_eval.run.runner import run
 from tests.eval.run.tiny_model import make_thinker
 from tests.vllm.serving import served
@@ -46,7 +46,7 @@ def answered(
     options = replace(options, thinking=thinking, engine_args=arguments, stream=stream)
     total = run(options).total
     assert total["error"] == total["does_not_fit"] == 0
-    return [record for path in sorted(order.out.glob("*.jsonl")) for record in read_lines(path)]
+    return [record for path in sorted(order.out.glob("*.jsonl")) for record in read_records(path)]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -85,7 +85,7 @@ def test_a_started_server_uses_the_generation_config_and_the_budget(order, think
     )
     run(asked)
     for path in order.folder.glob("*.jsonl"):
-        for record in read_lines(path):
+        for record in read_records(path):
             assert record["thinking_ended"] is True
             assert record["usage"]
             assert record["usage"]["thinking_tokens"] <= ENDS + 2  # the marks of reasoning
@@ -106,7 +106,7 @@ def test_a_started_server_without_a_parser_uses_all_tokens(order, thinker, capsy
     assert "Warning: the model reasons with temperature 0" in output
     assert summary.unfinished.total() == 2
     for path in order.folder.glob("*.jsonl"):
-        for record in read_lines(path):
+        for record in read_records(path):
             assert record["thinking"]
             assert (record["prediction"], record["finish_reason"]) == ("", "length")
             assert record["thinking_ended"] is False

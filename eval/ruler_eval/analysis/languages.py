@@ -100,11 +100,45 @@ def analyze(
         RulerError: for a length that no results have, and for errors that are not those of all the
             results together.
     """
+    chosen = _chosen_cells(results, lengths)
     places = {
         config: (cell["task"], cell["length"])
         for result in results.values()
         for config, cell in result["configurations"].items()
     }
+    chosen_errors = []
+    if errors is not None:
+        errors = list(errors)
+        _check_errors(errors, results.values())
+        for error in errors:
+            if not lengths or places[error["config"]][1] in lengths:
+                chosen_errors.append(error)
+    about = _described_languages(results, chosen)
+    models = {name: _model(results[name], cells, about) for name, cells in chosen.items()}
+    return {
+        "format": 1,
+        "models": models,
+        "over_models": over_models([*models.values()]) if len(models) > 1 else None,
+        "rankings": {
+            f"{a} | {b}": kendall(models[a]["languages"], models[b]["languages"])
+            for a, b in combinations(models, 2)
+        },
+        "prompt_tokens": {
+            name: prompt_tokens(table_of_rows(results[name], cells))
+            for name, cells in chosen.items()
+        },
+        "errors": _count_kinds((str(e["languages"]), e) for e in chosen_errors),
+        "errors_by_task": _count_kinds((" ".join(places[e["config"]]), e) for e in chosen_errors),
+    }
+
+
+def _chosen_cells(
+    results: Mapping[str, Results], lengths: Collection[str] | None
+) -> dict[str, dict[str, Cell]]:
+    """Return the cells of each model that has any at these lengths; None for all lengths.
+
+    Raises RulerError for a length that no results have.
+    """
     if lengths:
         scored = lengths_of(
             cell for result in results.values() for cell in result["configurations"].values()
@@ -123,13 +157,16 @@ def analyze(
         }
         if cells_at_lengths:
             chosen[name] = cells_at_lengths
-    chosen_errors = []
-    if errors is not None:
-        errors = list(errors)
-        _check_errors(errors, results.values())
-        for error in errors:
-            if not lengths or places[error["config"]][1] in lengths:
-                chosen_errors.append(error)
+    return chosen
+
+
+def _described_languages(
+    results: Mapping[str, Results], chosen: Mapping[str, Cells]
+) -> dict[str, LanguageFacts]:
+    """Return the facts on the 26 languages and the custom ones of the results.
+
+    Raises RulerError if a language of the chosen cells has no description.
+    """
     languages = ReleaseLanguages.joined(
         result["dataset"].get("languages", {}) for result in results.values()
     )
@@ -146,22 +183,7 @@ def analyze(
             f"The results have rows in '{undescribed[0]}' but no description of that language: "
             "score the run again with `ruler score`."
         )
-    models = {name: _model(results[name], cells, about) for name, cells in chosen.items()}
-    return {
-        "format": 1,
-        "models": models,
-        "over_models": over_models([*models.values()]) if len(models) > 1 else None,
-        "rankings": {
-            f"{a} | {b}": kendall(models[a]["languages"], models[b]["languages"])
-            for a, b in combinations(models, 2)
-        },
-        "prompt_tokens": {
-            name: prompt_tokens(table_of_rows(results[name], cells))
-            for name, cells in chosen.items()
-        },
-        "errors": _count_kinds((str(e["languages"]), e) for e in chosen_errors),
-        "errors_by_task": _count_kinds((" ".join(places[e["config"]]), e) for e in chosen_errors),
-    }
+    return about
 
 
 def _model(results: Results, cells: Cells, about: Mapping[str, LanguageFacts]) -> dict[str, Any]:

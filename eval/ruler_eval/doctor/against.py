@@ -19,13 +19,13 @@ from ruler_common.errors import RulerError
 from ruler_common.options import several
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import (
-    AnsweredRun,
     Answers,
     Key,
+    RunSide,
     Scorer,
     Side,
     indices_by_config,
-    read_answers,
+    read_run_answers,
 )
 from ruler_eval.doctor.comparison_sentences import comparison_json, progress_line
 from ruler_eval.doctor.engine import Engine, check_rows_fit, open_engine
@@ -35,8 +35,8 @@ from ruler_eval.doctor.options import HF, DoctorOptions
 from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
 from ruler_eval.doctor.same_model import (
     B_AGAIN,
-    FIRST,
-    FRESH,
+    FIRST_SIDES,
+    FRESH_SIDES,
     B,
     Comparison,
     judge_tally,
@@ -80,9 +80,9 @@ class DeploymentComparison:
         waves = self.plan.waves(self.load)
         for number, wave in enumerate(waves):
             rng = random.Random(f"{self.seed} {number}")
-            self._send(FIRST, wave, rng)
+            self._send(FIRST_SIDES, wave, rng)
             if not self.stored:
-                self._send(FRESH, rows_to_confirm(self._answers(), wave), rng)
+                self._send(FRESH_SIDES, rows_to_confirm(self._answers(), wave), rng)
             sent += len(wave)
             comparison = self.judge_rows(self.plan.keys[:sent], complete=number + 1 == len(waves))
             on_wave(comparison, sent)
@@ -127,46 +127,26 @@ def compare(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
     plan = make_plan(options, release, options.engine.get("max_model_len"))
     if stored is not None:
         plan = _stored_plan(options, release, stored)
-    folder = open_folder(options, release)
-    if not folder.is_new:
-        say(f"Continuing the examination in '{folder.path}', which was interrupted.")
-    files = {config: release.entry(config) for config in plan.configs}
+    folder = open_folder(options, release, say)
     run = options.run_options(plan.configs, folder.path)
-    with open_engine(run, release, files, folder.salt) as engine, ExitStack() as stack:
+    with open_engine(run, release, folder.salt) as engine:
         if engine.lost_text:
             result = verdict_json(verdict_on_template(engine, 0), options.model, engine.provider)
             folder.finish(result)
             return {**result, "folder": str(folder.path)}
         check_rows_fit(engine, release, plan)
-        notes: list[str] = []
-        deployment_b: RunOptions | Engine | None = None
-        if stored is not None:
-            _check_stored(stored, engine)
-            notes = _missing_notes(stored, release, plan, options)
-        else:
-            deployment_b = _other_options(options, engine)
-            if options.against != HF:
-                deployment_b = stack.enter_context(
-                    open_engine(deployment_b, release, salt=folder.salt)
+        with _open_other(options, engine, release, folder.salt) as other:
+            notes = _check_other(options, engine, other, release, plan)
+            for line in [*_plan_lines(options, plan, stored), *notes]:
+                say(line)
+            with _sides(options, engine, other, release, plan, folder) as sides:
+                folder.write()
+                in_progress = DeploymentComparison(
+                    plan, sides, options.load, folder.salt, stored is not None
                 )
-                notes = _check_other(engine, deployment_b, options)
-                check_rows_fit(deployment_b, release, plan, "the other server")
-        for line in [*_plan_lines(options, plan, stored), *notes]:
-            say(line)
-        names = [*FIRST, *(() if stored else FRESH)]
-        sides = stack.enter_context(
-            _sides(names, engine, deployment_b, release, plan, folder, options)
-        )
-        if stored is not None:
-            stored_answers = read_answers(stored, Scorer(release), plan.rows, keep=FAILED_STATES)
-            sides[B] = StoredAnswers(stored_answers)
-        folder.write()
-        in_progress = DeploymentComparison(
-            plan, sides, options.load, folder.salt, stored is not None
-        )
-        comparison = in_progress.run(
-            lambda comparison, rows: say(progress_line(comparison, rows, len(plan.keys)))
-        )
+                comparison = in_progress.run(
+                    lambda comparison, rows: say(progress_line(comparison, rows, len(plan.keys)))
+                )
     result = comparison_json(comparison, options.model, str(options.against), notes)
     if not comparison.tally.failed_a and not comparison.tally.failed_b:
         folder.finish(result)
@@ -178,9 +158,8 @@ def save(options: DoctorOptions, say: Callable[[str], None]) -> RunSummary:
     assert options.save is not None
     release = Release.open(options.dataset, options.engine.get("data_revision"))
     plan = make_plan(options, release, options.engine.get("max_model_len"))
-    files = {config: release.entry(config) for config in plan.configs}
     run = options.run_options(plan.configs, options.save)
-    with open_engine(run, release, files) as engine:
+    with open_engine(run, release) as engine:
         if engine.lost_text:
             raise RulerError(engine.lost_text)
         check_rows_fit(engine, release, plan)
@@ -201,6 +180,23 @@ def dry_run(options: DoctorOptions) -> list[str]:
 
 # ---- the two deployments -------------------------------------------------------------------------
 
+OtherDeployment = Engine | RunOptions | None
+"""A server, the options of runs with hf, or None for stored answers."""
+
+
+@contextmanager
+def _open_other(
+    options: DoctorOptions, engine: Engine, release: Release, salt: str
+) -> Iterator[OtherDeployment]:
+    """Start or ask the other deployment if it is a server. With hf the runs load the model."""
+    if options.stored_answers is not None:
+        yield None
+    elif options.against == HF:
+        yield _other_options(options, engine)
+    else:
+        with open_engine(_other_options(options, engine), release, salt) as other:
+            yield other
+
 
 def _other_options(options: DoctorOptions, engine: Engine) -> RunOptions:
     """Return the options of a run on the other deployment, with A's mode."""
@@ -214,7 +210,21 @@ def _other_options(options: DoctorOptions, engine: Engine) -> RunOptions:
     return replace(shared, backend="openai", base_url=(str(options.against),), chat_template=None)
 
 
-def _check_other(engine: Engine, other: Engine, options: DoctorOptions) -> list[str]:
+def _check_other(
+    options: DoctorOptions, engine: Engine, other: OtherDeployment, release: Release, plan: RowPlan
+) -> list[str]:
+    """Return notes on the other deployment. Raises RulerError if it cannot be compared."""
+    if options.stored_answers is not None:
+        _check_stored(options.stored_answers, engine)
+        return _missing_notes(options.stored_answers, release, plan, options)
+    notes = []
+    if isinstance(other, Engine):
+        notes = _check_other_server(engine, other, options)
+        check_rows_fit(other, release, plan, "the other server")
+    return notes
+
+
+def _check_other_server(engine: Engine, other: Engine, options: DoctorOptions) -> list[str]:
     """Return what differs between two servers. Raises RulerError if they serve other models."""
     if other.lost_text:
         raise RulerError(
@@ -254,7 +264,7 @@ def _stored_plan(options: DoctorOptions, release: Release, folder: Path) -> RowP
         raise RulerError(f"'{folder}' has no answers to rows of '{options.dataset}'.")
     named = replace(options, configs=options.configs or tuple(configs), rows=1 << 30)
     plan = make_plan(named, release, None)
-    answers = read_answers(folder, Scorer(release), plan.rows, keep=FAILED_STATES)
+    answers = read_run_answers(folder, Scorer(release), plan.rows, keep=FAILED_STATES)
     keys = [key for key in plan.keys if key in answers][: options.row_count]
     if not keys:
         raise RulerError(
@@ -325,24 +335,28 @@ def _missing_notes(
 
 @contextmanager
 def _sides(
-    names: list[str],
+    options: DoctorOptions,
     engine: Engine,
-    deployment_b: RunOptions | Engine | None,
+    other: OtherDeployment,
     release: Release,
     plan: RowPlan,
     folder: Folder,
-    options: DoctorOptions,
 ) -> Iterator[dict[str, Side]]:
-    """Open the run folders of all sides that are sent."""
+    """Open the run folders of all sides that are sent, and read stored answers."""
+    stored = options.stored_answers
     scorer, sides = Scorer(release), dict[str, Side]()
     with ExitStack() as stack:
-        for name in names:
-            deployment = deployment_b if name in (B, B_AGAIN) else engine
-            if deployment is None:  # stored answers
+        for name in FIRST_SIDES if stored else (*FIRST_SIDES, *FRESH_SIDES):
+            if stored is not None and name == B:
+                answers = read_run_answers(stored, scorer, plan.rows, keep=FAILED_STATES)
+                sides[name] = StoredAnswers(answers)
                 continue
-            run = deployment if isinstance(deployment, RunOptions) else deployment.run
+            deployment = other if name in (B, B_AGAIN) else engine
+            assert deployment is not None
             if isinstance(deployment, Engine):
                 run = _without_cache(deployment, f"{folder.salt}/{name}")
+            else:
+                run = deployment
             run = replace(
                 run,
                 configs=plan.configs,
@@ -350,7 +364,7 @@ def _sides(
                 concurrency=options.load,
                 retry_failed=True,
             )
-            sides[name] = AnsweredRun(stack.enter_context(OpenRun(run)), scorer, plan.rows)
+            sides[name] = RunSide(stack.enter_context(OpenRun(run)), scorer, plan.rows)
         yield sides
 
 

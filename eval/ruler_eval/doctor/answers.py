@@ -1,6 +1,6 @@
 """The answers of a run folder as an examination reads them: scores, texts, tokens, cache hits.
 
-    side = AnsweredRun(run, Scorer(release), rows)      # `run` is an OpenRun
+    side = RunSide(run, Scorer(release), rows)      # `run` is an OpenRun
     side.answer([("vt_4k", 17)])                        # sends what has no answer yet
     side.answers["vt_4k", 17].score
 
@@ -16,11 +16,9 @@ from typing import Protocol
 
 from ruler_common.files import check_type
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.prediction import Prediction
 from ruler_eval.run.records import FAILED_STATES, Record, Records
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.score.rows import ScoringRules, row_score
-from ruler_eval.tasks import scoring_language, scoring_task
+from ruler_eval.score.rows import ScoringRules, score_record
 
 Key = tuple[str, int]
 """A configuration and a row index."""
@@ -60,20 +58,16 @@ class Scorer:
     """Scores the records of runs on one release."""
 
     def __init__(self, release: Release) -> None:
-        self.release = release
+        self._release = release
         self._rules = ScoringRules().for_release(release)
 
     def score(self, record: Record, row: PartialRow) -> Answer:
         """Score a record."""
-        prediction = Prediction.from_record(record)
-        config = self.release.parse(record["config"])
-        task = scoring_task(config.task, self.release.dataset, self.release)
-        language = scoring_language(config)
         usage, error = record["usage"], record["error"] or ""
         failed = record["finish_reason"] == "error"
         fits = record["finish_reason"] != "does_not_fit"
         return Answer(
-            score=row_score(row, prediction, task, language, self._rules).score,
+            score=score_record(record, row, self._release, self._rules).score,
             text="\n".join([record["thinking"] or "", record["prediction"]]).strip(),
             failure=(error or "the request failed") if failed else "",
             fits=fits,
@@ -85,7 +79,7 @@ class Scorer:
         )
 
 
-def read_answers(
+def read_run_answers(
     folder: Path, scorer: Scorer, rows: Mapping[Key, PartialRow], keep: Iterable[str] = ()
 ) -> dict[Key, Answer]:
     """Return the answers in a run folder to these rows.
@@ -113,12 +107,12 @@ class Side(Protocol):
         """Send the rows that have no answer yet. Raises RulerError."""
 
 
-class AnsweredRun:
+class RunSide:
     """A side whose answers are an ordinary run folder, made by the ordinary runner."""
 
     def __init__(self, run: OpenRun, scorer: Scorer, rows: Mapping[Key, PartialRow]) -> None:
         self._run, self._scorer, self._rows = run, scorer, rows
-        self.answers = read_answers(run.options.folder, scorer, rows)
+        self.answers = read_run_answers(run.options.folder, scorer, rows)
         run.on_record = self._store
 
     def _store(self, record: Record) -> None:

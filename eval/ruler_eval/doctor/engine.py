@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ruler_common.errors import RulerError, missing_packages
-from ruler_common.manifest import FileEntry
+from ruler_common.options import several
 from ruler_eval.doctor.conditions import COLD, testable
 from ruler_eval.doctor.plan import RowPlan
 from ruler_eval.frozen_release import PartialRow, Release
@@ -79,23 +79,18 @@ class Engine:
 
 
 @contextmanager
-def open_engine(
-    options: RunOptions,
-    release: Release,
-    files: Mapping[str, FileEntry] | None = None,
-    salt: str | None = None,
-) -> Iterator[Engine]:
+def open_engine(options: RunOptions, release: Release, salt: str | None = None) -> Iterator[Engine]:
     """Start or ask the server, and check what a run would check before its first row.
 
     Args:
-        options: The options of a run on it.
+        options: The options of a run on it, which name the configurations of the rows one by one.
         release: The release.
-        files: The files of the rows: vllm sets its context window for them.
         salt: The salt of the examination; None if prefix caches do not matter.
 
     Raises RulerError.
     """
     asked = options if salt is None else replace(options, cache_salt=f"{salt}/{COLD}")
+    files = {config: release.entry(config) for config in several(options.configs)}
     backend = start_backend(asked, release, files)
     try:
         run = options

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ruler_common.errors import RulerError
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import AnsweredRun, Key, Scorer, Side
+from ruler_eval.doctor.answers import Key, RunSide, Scorer, Side
 from ruler_eval.doctor.conditions import (
     AGAIN,
     CACHED,
@@ -173,14 +173,12 @@ def examine(options: DoctorOptions, say: Callable[[str], None]) -> dict[str, Any
     Raises RulerError, for example if the server is down; the same command then continues.
     """
     release = Release.open(options.dataset, options.engine.get("data_revision"))
-    folder = open_folder(options, release)
-    if not folder.is_new:
-        say(f"Continuing the examination in '{folder.path}', which was interrupted.")
+    folder = open_folder(options, release, say)
     plan = make_plan(options, release, options.engine.get("max_model_len"), FRESH_ROWS)
-    files = {config: release.entry(config) for config in plan.configs}
     run = options.run_options(plan.configs, folder.path)
-    with open_engine(run, release, files, folder.salt) as engine:
-        if any(file["max_length"] > (engine.window or 1 << 60) for file in files.values()):
+    with open_engine(run, release, folder.salt) as engine:
+        longest = max((release.entry(name)["max_length"] for name in plan.configs), default=0)
+        if engine.window and longest > engine.window:
             plan = make_plan(options, release, engine.window, FRESH_ROWS)
         engine = replace(engine, run=replace(engine.run, configs=plan.configs))
         conditions = [name for name in CONDITIONS if name not in engine.reasons]
@@ -235,7 +233,7 @@ def _sides(
         for name in sorted(names):
             options = side_options(name, engine.run, engine.provider, folder.salt, load)
             run = stack.enter_context(OpenRun(options))
-            sides[name] = AnsweredRun(run, scorer, plan.rows)
+            sides[name] = RunSide(run, scorer, plan.rows)
         yield sides
 
 

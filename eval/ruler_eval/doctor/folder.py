@@ -1,6 +1,7 @@
 """The folder of an examination: doctor.json, and a run folder for each side.
 
-    folder = open_folder(options)            # doctor-org.model-2026-11-27, or an interrupted one
+    folder = open_folder(options, release, say=print)
+    folder.path                       # doctor-org.model-2026-11-27, or an interrupted one
     folder.finish(verdict)
 
 A finished examination is never continued: the server may have changed since. doctor.json has the
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
@@ -100,7 +101,6 @@ class Folder:
 
     path: Path
     state: StateJson
-    is_new: bool
 
     @property
     def salt(self) -> str:
@@ -120,17 +120,33 @@ class Folder:
         self.write(self.state.get("cache_hits"))
 
 
-def open_folder(options: DoctorOptions, release: Release) -> Folder:
+def open_folder(options: DoctorOptions, release: Release, say: Callable[[str], None]) -> Folder:
     """Return the folder of a new examination, or of the same one that was interrupted.
 
-    Writes nothing. Raises RulerError for the folder of a finished or of another examination.
+    Writes nothing; `say` gets a sentence if an examination continues. Raises RulerError for the
+    folder of a finished or of another examination.
     """
     settings = _settings(options, release)
+    folder = _interrupted_folder(options, settings)
+    if folder is not None:
+        say(f"Continuing the examination in '{folder.path}', which was interrupted.")
+        return folder
+    state = StateJson(
+        format=FORMAT, started=utc_now(), salt=secrets.token_hex(8), settings=settings
+    )
+    return Folder(_new_path(options), state)
+
+
+def _interrupted_folder(options: DoctorOptions, settings: Mapping[str, Any]) -> Folder | None:
+    """Return the folder of the same examination without a verdict; None if there is none.
+
+    Raises RulerError if --out has another examination, or a verdict.
+    """
     if options.out is not None:
         path = Path(options.out)
         state = read_state(path)
         if state is None:
-            return _new(path, settings)
+            return None
         if "verdict" in state:
             raise RulerError(
                 f"'{path}' has the verdict on '{state['verdict']['model']}' of "
@@ -138,25 +154,30 @@ def open_folder(options: DoctorOptions, release: Release) -> Folder:
                 "server again."
             )
         check_settings(state["settings"], settings, path)
-        return Folder(path, state, is_new=False)
-    name = re.sub(r"[^\w.-]+", ".", options.model).strip(".")[-80:]
-    for path in sorted(Path().glob(f"doctor-{name}-*"), reverse=True):
+        return Folder(path, state)
+    for path in sorted(Path().glob(f"{_default_name(options)}-*"), reverse=True):
         state = read_state(path)
         if state is not None and "verdict" not in state and state["settings"] == settings:
-            return Folder(path, state, is_new=False)
-    today = datetime.now(timezone.utc).date().isoformat()
-    path, number = Path(f"doctor-{name}-{today}"), 1
+            return Folder(path, state)
+    return None
+
+
+def _new_path(options: DoctorOptions) -> Path:
+    """Return the folder of a new examination: --out, or one of today that does not exist yet."""
+    if options.out is not None:
+        return Path(options.out)
+    name = f"{_default_name(options)}-{datetime.now(timezone.utc).date().isoformat()}"
+    path, number = Path(name), 1
     while path.exists():
         number += 1
-        path = Path(f"doctor-{name}-{today}-{number}")
-    return _new(path, settings)
+        path = Path(f"{name}-{number}")
+    return path
 
 
-def _new(path: Path, settings: dict[str, Any]) -> Folder:
-    state = StateJson(
-        format=FORMAT, started=utc_now(), salt=secrets.token_hex(8), settings=settings
-    )
-    return Folder(path, state, is_new=True)
+def _default_name(options: DoctorOptions) -> str:
+    """Return how the folders of a model's examinations begin."""
+    model = re.sub(r"[^\w.-]+", ".", options.model).strip(".")[-80:]
+    return f"doctor-{model}"
 
 
 def _settings(options: DoctorOptions, release: Release) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from ruler_eval.doctor.answers import Answer, Key, pairs
 from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, LOADED, Condition
 from ruler_eval.doctor.paired_test import (
     ALPHA,
-    FRESH,
-    PLANNED,
+    FRESH_SHARE,
+    PLANNED_SHARE,
     SUSPECT,
     anytime_p,
     exact_p,
@@ -53,6 +53,8 @@ RARELY = 0.01
 """The p (Fisher's exact test) below which cold requests differ less often than cache hits."""
 SHARED_CACHE = 0.5
 """The cached share of a prompt from which a request read another side's cache."""
+Pairs = Sequence[tuple[Key, Answer, Answer]]
+"""Rows with their answers on both sides of a condition."""
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -139,37 +141,46 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
     if not usable:
         return replace(finding, reason=reason)
     if condition.name == "repeat":
-        differ = [float(first.score != second.score) for _, first, second in usable]
-        return replace(
-            finding,
-            state="same",
-            rows=len(usable),
-            flips=sum(differ) / len(differ),
-            p=min(1.0, anytime_p(differ, MAX_FLIPS)[0] / PLANNED),
-        )
-    signs = [float(np.sign(first.score - second.score)) for _, first, second in usable]
-    only_a, only_b = signs.count(1.0), signs.count(-1.0)
+        return _test_flips(finding, usable)
     is_complete = evidence.complete or condition.name == DRIFT  # its rows are sent at once
-    loss = None
-    if is_complete:
-        by_failures = 100 * len(failures) / len(answered)
-        loss = min(100.0, smallest_loss(len(usable), only_a + only_b, tests) + by_failures)
+    finding = _test_scores(replace(finding, reason=reason), usable, is_complete)
     fresh_keys = evidence.fresh.get(condition.name, ())
     fresh = [pair for pair in pairs(a, b, fresh_keys) if _both_count(pair[1], pair[2])]
+    if fresh:
+        configs = ", ".join(dict.fromkeys(key[0] for key, _, _ in fresh))
+        finding = replace(finding, fresh=_sum_of(configs, fresh))
+    if is_complete:
+        by_failures = 100 * len(failures) / len(answered)
+        loss = smallest_loss(len(usable), finding.only_a + finding.only_b, tests)
+        finding = replace(finding, smallest_loss=min(100.0, loss + by_failures))
+    return finding
+
+
+def _test_flips(finding: Finding, usable: Pairs) -> Finding:
+    """Add the share of rows whose score changes from one request to the same request again."""
+    differ = [float(first.score != second.score) for _, first, second in usable]
     return replace(
         finding,
         state="same",
-        reason=reason,
+        rows=len(usable),
+        flips=sum(differ) / len(differ),
+        p=min(1.0, anytime_p(differ, MAX_FLIPS)[0] / PLANNED_SHARE),
+    )
+
+
+def _test_scores(finding: Finding, usable: Pairs, is_complete: bool) -> Finding:
+    """Add the test of whether one side has better scores than the other."""
+    signs = [float(np.sign(first.score - second.score)) for _, first, second in usable]
+    only_a, only_b = signs.count(1.0), signs.count(-1.0)
+    return replace(
+        finding,
+        state="same",
         rows=len(usable),
         only_a=only_a,
         only_b=only_b,
         exact_p=mcnemar(only_a, only_b),
         p=pair_p(signs, is_complete),
-        smallest_loss=loss,
         configs=_by_config(usable),
-        fresh=_sum_of(", ".join(dict.fromkeys(key[0] for key, _, _ in fresh)), fresh)
-        if fresh
-        else None,
     )
 
 
@@ -177,7 +188,7 @@ def _both_count(first: Answer, second: Answer) -> bool:
     return first.counts and second.counts
 
 
-def _sum_of(config: str, compared: Sequence[tuple[Key, Answer, Answer]]) -> ConfigLoss:
+def _sum_of(config: str, compared: Pairs) -> ConfigLoss:
     return ConfigLoss(
         config=config,
         rows=len(compared),
@@ -186,7 +197,7 @@ def _sum_of(config: str, compared: Sequence[tuple[Key, Answer, Answer]]) -> Conf
     )
 
 
-def _by_config(compared: Sequence[tuple[Key, Answer, Answer]]) -> tuple[ConfigLoss, ...]:
+def _by_config(compared: Pairs) -> tuple[ConfigLoss, ...]:
     """Return the configurations in which some rows differ, the most certain loss first."""
     ordered = sorted(compared, key=lambda pair: pair[0][0])
     losses = [
@@ -217,9 +228,6 @@ def _failed_only(side: str, evidence: Evidence) -> tuple[int, int]:
         return len(here), 0
     only_here, only_cold = len(here - failed_cold), len(failed_cold - here)
     return (only_here, only_cold) if exact_p(only_cold, only_here) <= FAR_MORE else (0, 0)
-
-
-Pairs = list[tuple[Key, Answer, Answer]]
 
 
 def _usable(condition: Condition, compared: Pairs, evidence: Evidence) -> tuple[Pairs, str]:
@@ -271,7 +279,7 @@ def _decide(finding: Finding, holm_p: float, evidence: Evidence) -> Finding:
     if finding.state != "same":
         return finding
     if finding.fresh is not None:
-        fresh_p = min(1.0, finding.fresh.p / FRESH * max(1, len(evidence.fresh)))
+        fresh_p = min(1.0, finding.fresh.p / FRESH_SHARE * max(1, len(evidence.fresh)))
         finding = replace(finding, holm_p=min(holm_p, fresh_p))
     if finding.holm_p <= ALPHA:
         return replace(finding, state="engine", smallest_loss=None)

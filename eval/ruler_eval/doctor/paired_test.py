@@ -6,10 +6,11 @@ A pair counts if its two scores differ. If a condition changes nothing, A is bet
 whatever the rows are and however noisy the engine is: this is McNemar's exact test. Both directions
 are tested, "B is worse" with B_WORSE of the error and "A is worse" with A_WORSE. After every wave
 of rows a betting test, which is valid however often it is applied (ruler_eval/gate/betting.py), may
-end the examination early. A condition's p is the smaller of the betting test's p / EARLY and, after
-the last row, the exact p / LAST. A condition that is not significant but suspect is tested again on
-fresh rows alone, with a share FRESH of the error; the planned rows have the share PLANNED. All
-these shares add up to 1, so the probability that any of the p values is <= x is at most x.
+end the examination early. A condition's p is the smaller of the betting test's p / EARLY_SHARE and,
+after the last row, the exact p / LAST_SHARE. A condition that is not significant but suspect is
+tested again on fresh rows alone, with FRESH_SHARE of the error; the planned rows have
+PLANNED_SHARE. All these shares add up to 1, so the probability that any of the p values is <= x is
+at most x.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from ruler_eval.score.intervals import POWER
 
 ALPHA = 0.05
 """The maximum probability that a sound engine is called broken, over all conditions."""
-EARLY, LAST = 0.2, 0.8
+EARLY_SHARE, LAST_SHARE = 0.2, 0.8
 """The shares of ALPHA for looks before the last row, and for the exact test after it."""
 B_WORSE, A_WORSE = 0.8, 0.2
 """The shares of ALPHA for the two directions of a condition."""
-PLANNED, FRESH = 0.8, 0.2
+PLANNED_SHARE, FRESH_SHARE = 0.8, 0.2
 """The shares of ALPHA for the planned rows, and for fresh rows of suspect conditions."""
 SUSPECT = 0.05
 """At this unadjusted one-sided p or below it, nothing is called sound."""
@@ -60,11 +61,11 @@ def pair_p(signs: list[float], complete: bool) -> float:
         complete: Whether these are all planned pairs, so that the exact test applies.
     """
     b_worse, a_worse = anytime_p(signs, 0.0)
-    p = min(b_worse / B_WORSE, a_worse / A_WORSE) / EARLY / PLANNED
+    p = min(b_worse / B_WORSE, a_worse / A_WORSE) / EARLY_SHARE / PLANNED_SHARE
     if complete:
         only_a, only_b = signs.count(1.0), signs.count(-1.0)
         b_worse, a_worse = exact_p(only_b, only_a), exact_p(only_a, only_b)
-        p = min(p, min(b_worse / B_WORSE, a_worse / A_WORSE) / LAST / PLANNED)
+        p = min(p, min(b_worse / B_WORSE, a_worse / A_WORSE) / LAST_SHARE / PLANNED_SHARE)
     return min(1.0, p)
 
 
@@ -86,7 +87,7 @@ def smallest_loss(rows: int, differing: int, tests: int) -> float:
     counts = np.arange(rows + 1)
     total = counts[:, None] + counts[None, :]
     p_values = binom.cdf(counts[None, :], np.maximum(total, 1), 0.5)
-    detected = (p_values <= ALPHA * PLANNED * LAST * B_WORSE / tests) & (total > 0)
+    detected = (p_values <= ALPHA * PLANNED_SHARE * LAST_SHARE * B_WORSE / tests) & (total > 0)
     noise = differing / 2 / rows
     by_noise = binom.pmf(counts, rows, noise)
 

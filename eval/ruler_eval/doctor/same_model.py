@@ -36,15 +36,14 @@ from typing import Literal
 import numpy as np
 
 from ruler_eval.doctor.answers import Answers, Key
+from ruler_eval.doctor.paired_test import EARLY_SHARE, LAST_SHARE
 
 A, A_AGAIN, B = "a", "a_again", "b"
 A_THIRD, A_FOURTH, B_AGAIN = "a_third", "a_fourth", "b_again"
-FIRST, FRESH = (A, A_AGAIN, B), (A_THIRD, A_FOURTH, B_AGAIN)
+FIRST_SIDES, FRESH_SIDES = (A, A_AGAIN, B), (A_THIRD, A_FOURTH, B_AGAIN)
 """The sides of all rows, and of rows in which B was the odd one out."""
 ALPHA = 0.025
 """The maximum probability that equal deployments are called different."""
-EARLY, LAST = 0.2, 0.8
-"""The shares of ALPHA for looks before the last row, and for the exact test after it."""
 ODD_SHARE = 1 / 3
 """The probability that the odd one of three exchangeable answers is B's."""
 CONFIDENCE = 0.95
@@ -139,27 +138,27 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
         keys: The rows that were sent.
         stored: Whether B has only one answer to each row, so that the first three count.
     """
-    rows = [key for key in keys if all(key in sides.get(side, {}) for side in FIRST)]
-    whole = [key for key in rows if all(sides[side][key].counts for side in FIRST)]
-    texts = {key: _texts(sides, FIRST, key) for key in whole}
+    rows = [key for key in keys if all(key in sides.get(side, {}) for side in FIRST_SIDES)]
+    whole = [key for key in rows if _all_count(sides, FIRST_SIDES, key)]
+    texts = {key: _texts(sides, FIRST_SIDES, key) for key in whole}
     differing = [key for key in whole if texts[key][0] != texts[key][2]]
     only_b = [key for key in differing if texts[key][0] == texts[key][1]]
     counted = list(texts.values())
     if not stored:
         counted = [
-            _texts(sides, FRESH, key)
-            for key in only_b
-            if all(key in sides.get(side, {}) and sides[side][key].counts for side in FRESH)
+            _texts(sides, FRESH_SIDES, key) for key in only_b if _all_count(sides, FRESH_SIDES, key)
         ]
     odd = [odd_one(*answers) for answers in counted]
     tokens = [(sides[A][key].prompt_tokens, sides[B][key].prompt_tokens) for key in whole]
     unequal = [(a, b) for a, b in tokens if a is not None and b is not None and a != b]
-    failures = [sides[side][key].failure for key in rows for side in FIRST]
-    unfit = [key for key in rows if not all(sides[side][key].fits for side in FIRST)]
+    failures = [sides[side][key].failure for key in rows for side in FIRST_SIDES]
+    unfit = [key for key in rows if not all(sides[side][key].fits for side in FIRST_SIDES)]
     shortened_a = [key for key in unfit if _shortened(sides, key) == (True, True, False)]
     shortened_b = [key for key in unfit if _shortened(sides, key) == (False, False, True)]
     reasons = [
-        sides[side][key].unfit_reason for key in shortened_a + shortened_b + unfit for side in FIRST
+        sides[side][key].unfit_reason
+        for key in shortened_a + shortened_b + unfit
+        for side in FIRST_SIDES
     ]
     answered_a = [sides[A][key].counts and sides[A_AGAIN][key].counts for key in rows]
     answered_b = [sides[B][key].counts for key in rows]
@@ -190,6 +189,11 @@ def tally_rows(sides: Mapping[str, Answers], keys: Sequence[Key], stored: bool =
     )
 
 
+def _all_count(sides: Mapping[str, Answers], names: Sequence[str], key: Key) -> bool:
+    """Return whether these sides all have a whole answer to a row."""
+    return all(key in sides.get(name, {}) and sides[name][key].counts for name in names)
+
+
 def _texts(sides: Mapping[str, Answers], names: Sequence[str], key: Key) -> tuple[str, str, str]:
     first, second, third = (sides[name][key].text for name in names)
     return first, second, third
@@ -197,7 +201,7 @@ def _texts(sides: Mapping[str, Answers], names: Sequence[str], key: Key) -> tupl
 
 def _shortened(sides: Mapping[str, Answers], key: Key) -> tuple[bool, bool, bool] | None:
     """Return which of A, A and B shortened the prompt; None if another did not read it at all."""
-    answers = [sides[side][key] for side in FIRST]
+    answers = [sides[side][key] for side in FIRST_SIDES]
     if any(not (answer.counts or answer.shortened) for answer in answers):
         return None
     first, second, third = (answer.shortened for answer in answers)
@@ -229,17 +233,16 @@ def rows_to_confirm(sides: Mapping[str, Answers], keys: Sequence[Key]) -> list[K
     """Return the rows in which B was the odd one out, which are sent again."""
     confirm = []
     for key in keys:
-        answered = all(key in sides.get(side, {}) and sides[side][key].counts for side in FIRST)
-        if answered and odd_one(*_texts(sides, FIRST, key)) == "b":
+        if _all_count(sides, FIRST_SIDES, key) and odd_one(*_texts(sides, FIRST_SIDES, key)) == "b":
             confirm.append(key)
     return confirm
 
 
 def judge_tally(tally: Tally, complete: bool) -> Comparison:
     """Return what a tally means; before the last row only "different" is final."""
-    p = min(1.0, 1 / evidence_of_difference(tally.odd_b, tally.odd_a) / EARLY)
+    p = min(1.0, 1 / evidence_of_difference(tally.odd_b, tally.odd_a) / EARLY_SHARE)
     if complete:
-        p = min(p, exact_p(tally.odd_b, tally.odd_a) / LAST)
+        p = min(p, odd_one_p(tally.odd_b, tally.odd_a) / LAST_SHARE)
     bound = upper_bound(tally.differ + tally.left_out, tally.sent)
     is_compared = upper_bound(tally.left_out, tally.sent) <= MAX_SHARE
     outcome: Outcome = "few"
@@ -266,7 +269,7 @@ def evidence_of_difference(odd_b: int, odd_a: int) -> float:
     return (certain + spread) / 2
 
 
-def exact_p(odd_b: int, odd_a: int) -> float:
+def odd_one_p(odd_b: int, odd_a: int) -> float:
     """Return the probability of `odd_b` or more of these rows by chance."""
     from scipy.stats import binom
 

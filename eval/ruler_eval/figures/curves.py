@@ -107,63 +107,88 @@ def _curve(
     x = length_axis(runs.lengths)
     color, shape = by_model(runs.series)
     base = alt.Chart().encode(x=x, y=SCORE_AXIS, color=color)
-    layers = []
+    points = base.mark_point(filled=True, size=56, opacity=1)
+    lines = [
+        base.mark_area(opacity=0.16).encode(y="low:Q", y2="high:Q"),
+        base.mark_line(strokeWidth=2),
+        points.encode(shape=shape, tooltip=["model:N", "length:N", SCORE_TOOLTIP, "interval:N"]),
+    ]
     datasets: dict[str, list[Record]] = {}
-    published = []
+    behind, in_front = [], []
+    published = _published_points(runs, group_name)
+    if published:
+        datasets["published"] = published
+        behind.append(_published_lines(x))
+    thresholds = _thresholds(runs, group_name)
+    if thresholds:
+        # data of their own: in the chart's they would be drawn once for each record
+        datasets["thresholds"] = [{"threshold": threshold} for threshold in thresholds]
+        behind.append(_threshold_rules())
+    options: dict[str, Any] = {"height": 180, "padding": 4}
+    if is_main:
+        datasets["labels"] = _line_labels(records)
+        in_front.append(_label_texts(x, color))
+        width = min(_MAX_LABEL_WIDTH, 8 * max(len(series.label) for series in runs.series))
+        padding = {"left": 4, "top": 4, "bottom": 4, "right": width + 16}
+        options = {"height": 340, "padding": padding}
+    if thresholds:
+        text = f"Dashed: threshold {' and '.join(f'{value:.1f}' for value in thresholds)}"
+        options["title"] = alt.Title(
+            text, anchor="start", fontSize=11, fontWeight="normal", color=GREY
+        )
+    chart = alt.layer(*behind, *lines, *in_front, data=RECORDS)
+    spec = spec_of(chart, f"{title}: lines with 95 % bands", **options)
+    return {**spec, "datasets": datasets}
+
+
+def _published_points(runs: Runs, group_name: str) -> list[Record]:
+    """Return the scores of published models at the lengths that have a window."""
+    points: list[Record] = []
     for model in published_means(runs, group_name).records:
         for length, tokens in runs.lengths.items():
             score = model.get(f"at {length}")
             if tokens and score is not None:
                 at_length = {"tokens": tokens, "length": length.upper(), "score": score}
-                published.append({"published": model["model"], **at_length})
-    if published:
-        datasets["published"] = published
-        point = alt.OverlayMarkDef(size=12, color=GREY)
-        grey = alt.Chart(alt.NamedData("published")).encode(
-            x=x,
-            y=SCORE_AXIS,
-            detail="published:N",
-            tooltip=["published:N", "length:N", SCORE_TOOLTIP],
-        )
-        layers.append(grey.mark_line(color=GREY, strokeWidth=1, opacity=0.7, point=point))
+                points.append({"published": model["model"], **at_length})
+    return points
+
+
+def _published_lines(x: Any) -> Any:
+    """Return the layer of the published models: thin grey lines."""
+    grey = alt.Chart(alt.NamedData("published")).encode(
+        x=x,
+        y=SCORE_AXIS,
+        detail="published:N",
+        tooltip=["published:N", "length:N", SCORE_TOOLTIP],
+    )
+    point = alt.OverlayMarkDef(size=12, color=GREY)
+    return grey.mark_line(color=GREY, strokeWidth=1, opacity=0.7, point=point)
+
+
+def _thresholds(runs: Runs, group_name: str) -> list[float]:
+    """Return the thresholds of a group, of which runs may have different ones."""
     thresholds = set()
     for series in runs.series:
         if group_name in series.groups:
             thresholds.add(series.groups[group_name]["threshold"])
-    known = sorted(threshold for threshold in thresholds if threshold is not None)
-    if known:
-        # data of their own: in the chart's they would be drawn once for each record
-        datasets["thresholds"] = [{"threshold": threshold} for threshold in known]
-        rules = alt.Chart(alt.NamedData("thresholds")).mark_rule(
-            color=GREY, strokeDash=[6, 4], aria=False
-        )
-        layers.append(rules.encode(y=alt.Y("threshold:Q", scale=alt.Scale(domain=[0, 100]))))
-    points = base.mark_point(filled=True, size=56, opacity=1)
-    layers += [
-        base.mark_area(opacity=0.16).encode(y="low:Q", y2="high:Q"),
-        base.mark_line(strokeWidth=2),
-        points.encode(shape=shape, tooltip=["model:N", "length:N", SCORE_TOOLTIP, "interval:N"]),
-    ]
-    padding: int | dict[str, int] = 4
-    if is_main:
-        datasets["labels"] = _line_labels(records)
-        names = alt.Chart(alt.NamedData("labels")).mark_text(
-            align="left", dx=9, fontSize=12, limit=_MAX_LABEL_WIDTH
-        )
-        y = alt.Y("place:Q", scale=alt.Scale(domain=[0, 100]))
-        layers.append(names.encode(x=x, y=y, text="model:N", color=color).properties(name="labels"))
-        width = min(_MAX_LABEL_WIDTH, 8 * max(len(series.label) for series in runs.series))
-        padding = {"left": 4, "top": 4, "bottom": 4, "right": width + 16}
-    chart = alt.layer(*layers, data=RECORDS)
-    height = 340 if is_main else 180
-    options: dict[str, Any] = {"height": height, "padding": padding}
-    if known:
-        text = f"Dashed: threshold {' and '.join(f'{value:.1f}' for value in known)}"
-        options["title"] = alt.Title(
-            text, anchor="start", fontSize=11, fontWeight="normal", color=GREY
-        )
-    spec = spec_of(chart, f"{title}: lines with 95 % bands", **options)
-    return {**spec, "datasets": datasets}
+    return sorted(threshold for threshold in thresholds if threshold is not None)
+
+
+def _threshold_rules() -> Any:
+    """Return the layer of the thresholds: dashed lines."""
+    rules = alt.Chart(alt.NamedData("thresholds")).mark_rule(
+        color=GREY, strokeDash=[6, 4], aria=False
+    )
+    return rules.encode(y=alt.Y("threshold:Q", scale=alt.Scale(domain=[0, 100])))
+
+
+def _label_texts(x: Any, color: Any) -> Any:
+    """Return the layer of the models' names at the ends of their lines."""
+    names = alt.Chart(alt.NamedData("labels")).mark_text(
+        align="left", dx=9, fontSize=12, limit=_MAX_LABEL_WIDTH
+    )
+    y = alt.Y("place:Q", scale=alt.Scale(domain=[0, 100]))
+    return names.encode(x=x, y=y, text="model:N", color=color).properties(name="labels")
 
 
 def _line_labels(records: Sequence[Record]) -> list[Record]:

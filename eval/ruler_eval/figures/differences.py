@@ -1,10 +1,8 @@
-"""Models compared: the figures `differences`, `seeds` and `ranks`, and the verdicts about them.
+"""The figures `differences`: the points between two runs on the same rows, by task and length.
 
     differences(runs, pair_runs(runs))     # for the page: every pair
-    comparison_figures(comparison)         # for `ruler compare`: one pair, its verdict first
 
-Two runs have paired differences (analysis/compare.py), two seeds unpaired ones (seeds.py), and
-three or more runs ranks (ranks.py).
+The sentences of `ruler compare` about them are in comparisons.py.
 """
 
 from __future__ import annotations
@@ -12,19 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
-from ruler_common.text import bounds, number, number_of, shortened, some_of
 from ruler_eval.analysis.compare import (
-    ComparedModel,
     Comparison,
-    Decision,
-    Side,
-    Verdict,
     compare,
     mean_difference,
     paired_cells,
@@ -36,22 +29,16 @@ from ruler_eval.figures.charts import (
     difference_domain,
     with_intervals,
 )
-from ruler_eval.figures.figure import COUNT, INTERVAL, MODEL, Column, Figure, Record, score_fields
+from ruler_eval.figures.figure import COUNT, INTERVAL, Column, Figure, Record, score_fields
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, in_languages
 from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
-from ruler_eval.score.troubles import not_whole, troubles_in_words
-
-if TYPE_CHECKING:
-    from ruler_eval.analysis.ranks import Ranking
-    from ruler_eval.analysis.seeds import SeedComparison
 
 FACET_WIDTHS = {2: 380, 3: 250, 4: 185, 5: 145}
 """Pixels of a length's column in the chart of differences, by the number of lengths."""
 MIN_FACET_WIDTH = 120  # pixels, with more lengths
 _MAX_FOR_ALL_PAIRS = 3  # runs: if there are more, each is paired only with the first
 _MEAN = "mean of all"
-_MAX_SETTING = 40  # characters
 PAGE_NOTE = (
     "The same rows answered by two models, with 95 % intervals. A difference is coloured if its "
     "interval excludes zero and its p (Holm), the exact p value adjusted for all tests of the "
@@ -61,33 +48,14 @@ PAGE_NOTE = (
 _TESTS = "p is for a single test; p (Holm) is adjusted for all {tests} tests of this table."
 _BETTER = (
     "better: the model that is better: the 95 % interval excludes 0, p (Holm), if it is given, is "
-    "below 0.05, and there are at least 10 rows; for means at several lengths also after Holm's "
-    "adjustment for their number."
+    f"below 0.05, and there are at least {MIN_INDEPENDENT_ROWS} rows; for means at several lengths "
+    "also after Holm's adjustment for their number."
 )
-_VERDICTS: dict[Verdict, str] = {
-    "smaller": "which is below",
-    "larger": "which is above",
-    "unknown": "which does not show whether it is below",
-}
-_TASK_VERDICTS: dict[Verdict, str] = {
-    "smaller": "--max-task-drop {margin:g}: every configuration lost less (97.5 % confidence).",
-    "larger": "--max-task-drop {margin:g}: at least one lost more (97.5 % confidence).",
-    "unknown": "--max-task-drop {margin:g}: there are too few rows to tell whether each lost less.",
-}
-_ONE_LOOK = (
-    "Not every row of the release has an answer. This verdict is valid for a single look, at rows "
-    "chosen in advance: running more rows and comparing again is a second look, which its 95 % do "
-    "not cover. Use `ruler decide` to look more than once."
-)
-_DETECTABLE = (
+DETECTABLE = (
     "detectable: a true difference of this size is found in 80 of 100 repetitions with the same "
     "number of rows; most smaller differences are missed."
 )
 _SMALLEST = "smallest: this number of right or wrong rows cannot show a smaller difference."
-_WEIGHTS = (
-    "inc, dec: averages in which longer, and in which shorter, lengths weigh more. 95 %: the ranks "
-    "that are possible with this number of rows."
-)
 _COLUMNS = (
     Column("", "name"),
     Column("task", "task", is_detail=True),
@@ -104,9 +72,6 @@ _COLUMNS = (
     Column("detectable", "detectable"),
     Column("smallest", "smallest"),
 )
-
-
-# ---- The differences of two runs -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +133,7 @@ def difference_figure(runs: Runs, pair: Pair, comparison: Comparison) -> Figure:
         is_drawn = bool(item.length and item.language)
         if is_drawn:
             drawn_lengths[item.length] = item.length.upper()
-        record = _difference_record(item.name, item.difference)
+        record = difference_record(item.name, item.difference)
         records.append(
             {
                 **record,
@@ -202,7 +167,7 @@ def difference_figure(runs: Runs, pair: Pair, comparison: Comparison) -> Figure:
     )
 
 
-def _difference_record(name: str, difference: Mapping[str, Any]) -> Record:
+def difference_record(name: str, difference: Mapping[str, Any]) -> Record:
     """Return the fields of a difference, of a configuration or of a mean over several."""
     detectable = difference["detectable"]
     return {
@@ -225,7 +190,7 @@ def _notes(records: Sequence[Record]) -> str:
     tests = sum(record["p"] is not None for record in records)
     if tests > 1:
         notes.append(_TESTS.format(tests=tests))
-    notes.append(_DETECTABLE)
+    notes.append(DETECTABLE)
     if any(record["smallest"] is not None for record in records):
         notes.append(_SMALLEST)
     return " ".join(notes)
@@ -365,243 +330,3 @@ def _chart(
     chart = chart.properties(description=f"Paired differences with 95 % intervals: {title}")
     spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec
-
-
-# ---- The verdict of `ruler compare` --------------------------------------------------------------
-
-
-def comparison_figures(comparison: Comparison, figure: Figure) -> list[Figure]:
-    """Return the verdict about two runs, then the models, then the table of their differences."""
-    verdict = Figure(name="verdict", title="", sentences=comparison_verdict(comparison))
-    models = Figure(name="models", title="", sentences=_models(comparison))
-    return [verdict, models, figure]
-
-
-def comparison_verdict(result: Comparison) -> list[str]:
-    """Return the overall lead, the decision of `--max-drop`, and the number of leads of each."""
-    mean = result["all"]
-    a = f"{result['a']['model'] or 'unnamed'} (A)"
-    b = f"{result['b']['model'] or 'unnamed'} (B)"
-    over = f"over {number_of(mean['configurations'], 'configuration')}"
-    low, high = mean["interval"]
-    if mean["better"] == "a":
-        text = f"{a} leads {b} by {mean['difference']:.1f} points {over}"
-    elif mean["better"] == "b":
-        text = f"{b} leads {a} by {-mean['difference']:.1f} points {over}"
-        low, high = -high, -low
-    else:
-        text = (
-            f"{a} and {b} do not differ clearly {over}: A − B is {mean['difference']:+.1f} points"
-        )
-    lines = [f"{text}, 95 % interval {bounds((low, high))}."]
-    if "decision" in result:
-        lines += decision_sentences(result["decision"])
-        lines += _worst_configuration(result)
-    if unpaired := unpaired_rows(result):
-        lines.append(f"Not compared: {unpaired}.")
-    if unanswered := unanswered_rows(result):
-        lines.append(unanswered)
-    if mean["configurations"] > 1:
-        better = {"a": 0, "b": 0}
-        for cell in result["configurations"].values():
-            if cell["better"] is not None:
-                better[cell["better"]] += 1
-        text = f"A is better in {number_of(better['a'], 'configuration')} and B in {better['b']}"
-        tests = sum(cell["p"] is not None for cell in result["configurations"].values())
-        if tests:
-            text += f", after Holm's adjustment for {number_of(tests, 'test')}"
-        lines.append(f"{text}.")
-    return lines
-
-
-def decision_sentences(result: Decision) -> list[str]:
-    """Return the sentences of `ruler compare --max-drop`; the interval is that of the lead."""
-    mean = result["mean"]
-    text = (
-        f"--max-drop {result['max_drop']:g}: over these rows B lost {result['drop']:.1f} points; "
-        f"over other rows like these {bounds(result['interval'])} (95 % interval), "
-        f"{_VERDICTS[mean]} {result['max_drop']:g} points"
-    )
-    text += "." if mean == "unknown" else " (97.5 % confidence)."
-    sentences = [text if result["whole"] else f"{text} {_ONE_LOOK}"]
-    if "tasks" in result:
-        sentences.append(_TASK_VERDICTS[result["tasks"]].format(margin=result["max_task_drop"]))
-    return sentences
-
-
-def _worst_configuration(result: Comparison) -> list[str]:
-    """Return the configuration in which B lost most, with the bounds of that loss."""
-    cells = result["configurations"]
-    if len(cells) < 2:
-        return []
-    name = max(cells, key=lambda name: cells[name]["difference"])
-    return [
-        f"Largest loss of a configuration: {name}, {cells[name]['difference']:.1f} points "
-        f"{bounds(cells[name]['task_interval'])} (intervals that hold for all {len(cells)} "
-        "configurations together, 95 %)."
-    ]
-
-
-def unpaired_rows(result: Comparison) -> str:
-    """Return how many rows of each model the other does not have, or ""."""
-    texts = []
-    sides: tuple[tuple[Side, Side], ...] = (("a", "b"), ("b", "a"))
-    for side, other in sides:
-        if count := result["unpaired"][side]:
-            text = f"{number_of(count, 'row')} of {side.upper()} that {other.upper()} does not have"
-            if names := result["unpaired_configurations"][side]:
-                text += f" (all rows of {some_of(names)})"
-            texts.append(text)
-    return " and ".join(texts)
-
-
-def unanswered_rows(result: Comparison) -> str:
-    """Return how the rows of both models ended, and the verdict without unanswered rows."""
-    a, b = counts_line(result["a"]), counts_line(result["b"])
-    if not a and not b:
-        return ""
-    text = f"Rows of A: {a or 'all answered'}. Rows of B: {b or 'all answered'}."
-    if "answered" not in result:
-        return text
-    text += " A row that failed or is missing counts as wrong. "
-    mean = result["answered"]
-    if mean is None:
-        return text + "No row was answered by both models."
-    text += (
-        f"Without the {number_of(mean['unanswered'], 'row')} that failed or are missing, "
-        f"A − B is {mean['difference']:+.1f} points, {bounds(mean['interval'])}"
-    )
-    if "decision" in result:
-        verdict = _VERDICTS[result["decision"]["answered"]]
-        text += f", {verdict} {result['decision']['max_drop']:g}"
-    return f"{text}."
-
-
-def counts_line(model: ComparedModel) -> str:
-    """Return the counts of rows without a whole answer: `3 failed, 1 truncated`, or ""."""
-    return ", ".join(troubles_in_words(not_whole(model["counts"])))
-
-
-def _models(
-    result: Comparison | SeedComparison, seeds: Mapping[Side, int] | None = None
-) -> list[str]:
-    """Return a line with seed, model and rows for each side, and the settings that differ."""
-    a, b = _model(result["a"]), _model(result["b"])
-    if seeds is not None:
-        a, b = f"seed {seeds['a']}, {a}", f"seed {seeds['b']}, {b}"
-    lines = [f"A: {a}", f"B: {b}"]
-    settings = []
-    for name, values in result["settings"].items():
-        a, b = shortened(values[0], _MAX_SETTING), shortened(values[1], _MAX_SETTING)
-        settings.append(f"{name} {a} / {b}")
-    if settings:
-        lines.append(f"Settings that differ: {'; '.join(settings)}.")
-    return lines
-
-
-def _model(model: ComparedModel) -> str:
-    """Return the model, its rows, and the warnings about its scores."""
-    return ", ".join([model["model"] or "unnamed model", model["rows"], *model["warnings"]])
-
-
-# ---- Two seeds -----------------------------------------------------------------------------------
-
-
-def seed_figures(result: SeedComparison) -> list[Figure]:
-    """Return the difference between two seeds in a sentence, the models, and the table."""
-    text = "No configuration has different questions under the two seeds."
-    if mean := result["all"]:
-        text = (
-            f"Seed {result['seeds']['a']} minus seed {result['seeds']['b']}: "
-            f"{mean['difference']:.1f} {bounds(mean['interval'])}, "
-            f"{mean['configurations']} configurations."
-        )
-    items: dict[str, Mapping[str, Any]] = {}
-    is_marked = False
-    for name, cell in result["configurations"].items():
-        is_marked = is_marked or cell["same_questions"]
-        items[f"{name} *" if cell["same_questions"] else name] = cell
-    for length, of_length in result["lengths"].items():
-        items[f"mean at {length.upper()}"] = of_length
-    if mean:
-        items["mean over all"] = mean
-    records = []
-    for name, difference in items.items():
-        records.append(
-            {
-                **_difference_record(name, difference),
-                "n_a": difference.get("n_a"),
-                "n_b": difference.get("n_b"),
-                "higher": (difference.get("higher") or "").upper(),
-            }
-        )
-    note = _DETECTABLE
-    if is_marked:
-        note += " * same questions under both seeds: not in any mean, no sign of known rows."
-    table = Figure(
-        name="seeds",
-        title="Differences between the seeds, in points",
-        columns=[
-            Column("", "name"),
-            Column("n A", "n_a", COUNT),
-            Column("n B", "n_b", COUNT),
-            Column("A", "a"),
-            Column("B", "b"),
-            Column("A − B", "score", "+.1f"),
-            INTERVAL,
-            Column("higher", "higher"),
-            Column("detectable", "detectable"),
-        ],
-        records=records,
-        column_note=note,
-    )
-    verdict = Figure(name="verdict", title="", sentences=[text])
-    models = Figure(name="models", title="", sentences=_models(result, result["seeds"]))
-    return [verdict, models, table]
-
-
-# ---- Three runs or more --------------------------------------------------------------------------
-
-
-def rank_figures(result: Ranking) -> list[Figure]:
-    """Return the best model, the models, and their averages with ranks and possible ranks."""
-    records: dict[str, Record] = {}
-    weightings = {
-        "average": result["average"],
-        "inc": result["weighted_inc"],
-        "dec": result["weighted_dec"],
-    }
-    columns = [MODEL]
-    for (field, models), header in zip(weightings.items(), ("Avg.", "inc", "dec"), strict=True):
-        of = "" if field == "average" else f" ({header})"
-        columns += [
-            Column(header, field),
-            Column(f"rank{of}", f"{field} rank", COUNT),
-            Column(f"95 %{of}", f"{field} ranks"),
-        ]
-        for ranked in models:
-            first, last = ranked["ranks"]
-            record = records.setdefault(ranked["model"], {"model": ranked["model"]})
-            record |= {
-                field: ranked["score"],
-                f"{field} rank": ranked["rank"],
-                f"{field} ranks": str(first) if first == last else f"{first}-{last}",
-            }
-    best, *rest = result["average"]
-    rivals = [ranked["model"] for ranked in rest if ranked["ranks"][0] == 1]
-    text = f"{best['model']} has the highest average, {number(best['score'])}; "
-    if rivals:
-        text += f"{', '.join(rivals)} may also be first (95 %)."
-    else:
-        text += "no other model can be first (95 %)."
-    return [
-        Figure(name="verdict", title="", sentences=[text]),
-        Figure(name="models", title="", sentences=[_model(model) for model in result["models"]]),
-        Figure(
-            name="ranks",
-            title="Models by their averages over the rows that all share",
-            columns=columns,
-            records=list(records.values()),
-            column_note=_WEIGHTS,
-        ),
-    ]

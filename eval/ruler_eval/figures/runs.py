@@ -62,13 +62,13 @@ def headline(results: Results) -> str:
 def custom_rows_of(run: ScoredRun) -> str:
     """Return why the rows of a run are custom; "" if they are frozen."""
     whose_rows = describe_rows(run.results)
-    return "" if are_frozen(whose_rows) else short_text(whose_rows)
+    return "" if are_frozen(whose_rows) else short_fact(whose_rows)
 
 
 def warnings_about(run: ScoredRun) -> list[str]:
     """Return what a reader must know before the numbers."""
     texts = [custom_rows_of(run), *warnings_of(run.results)]
-    return [short_text(text) for text in texts if text]
+    return [short_fact(text) for text in texts if text]
 
 
 def count_rows(run: ScoredRun) -> int:
@@ -82,12 +82,12 @@ def facts_of(run: ScoredRun) -> dict[str, str]:
     dataset, cells = results["dataset"], results["configurations"]
     tokenizers = {tokenizer_of(cell) for cell in cells.values()}
     facts = {
-        "Model": short_text(results["model"]) or "not named",
-        "Data": f"{DATASET_TITLES[dataset['name']]} {short_text(dataset['data_version'])}".strip(),
-        "Whose rows": short_text(describe_rows(results)),
+        "Model": short_fact(results["model"]) or "not named",
+        "Data": f"{DATASET_TITLES[dataset['name']]} {short_fact(dataset['data_version'])}".strip(),
+        "Whose rows": short_fact(describe_rows(results)),
         "Rules": ", ".join(rule_options(results)) or "default",
         "Tokenizer of the rows": ", ".join(sorted(tokenizers)),
-        "Mode": short_text(results["mode"]) or NOT_RECORDED,
+        "Mode": short_fact(results["mode"]) or NOT_RECORDED,
         "Reasoning": _reasoning(settings.get("thinking")),
         "Sampling": _settings_text(settings.get("sampling")),
         "Engine": _engine(settings),
@@ -120,11 +120,11 @@ def _reasoning(thinking: object) -> str:
 
 def _engine(settings: Mapping[str, Any]) -> str:
     """Return the engine, its version and its number format."""
-    parts = [short_text(settings.get(name)) for name in ("backend", "backend_version", "dtype")]
+    parts = [short_fact(settings.get(name)) for name in ("backend", "backend_version", "dtype")]
     return " ".join(filter(None, parts)) or NOT_RECORDED
 
 
-def short_text(value: object) -> str:
+def short_fact(value: object) -> str:
     """Return a setting as a short text; empty if it is unknown."""
     return "" if value in (None, "", {}) else shortened(str(value), _MAX_FACT)
 
@@ -136,9 +136,9 @@ def _settings_text(settings: object) -> str:
         for part, setting in value.items() if isinstance(value, Mapping) else [("", value)]:
             if setting not in (None, "", "unknown", {}):
                 texts.append(
-                    f"{name}.{part} {short_text(setting)}"
+                    f"{name}.{part} {short_fact(setting)}"
                     if part
-                    else f"{name} {short_text(setting)}"
+                    else f"{name} {short_fact(setting)}"
                 )
     return ", ".join(texts) or NOT_RECORDED
 

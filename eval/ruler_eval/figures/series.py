@@ -150,32 +150,10 @@ def runs_of(runs: Sequence[ScoredRun], languages: str | None = None) -> Runs:
     lengths: dict[str, int] = {}
     tasks: dict[str, bool] = {}  # whether each was scored
     for number, run in enumerate(runs):
-        results = run.results
-        for tokenizer, by_language in results["summary"].items():
-            chosen_languages = languages or for_all(by_language)
-            if chosen_languages not in by_language:
-                continue
-            cells = chosen(results, tokenizer, chosen_languages)
-            groups = categories(run.names, cells, results["dataset"]["standard"] is not False)
-            is_only = len(results["summary"]) == 1
-            series.append(
-                Series(
-                    id=len(series),
-                    run_number=number,
-                    run=run,
-                    label=run.label if is_only else f"{run.label} · {tokenizer}",
-                    tokenizer=tokenizer,
-                    languages=chosen_languages,
-                    groups=by_language[chosen_languages],
-                    members={group.name: group.tasks for group in groups},
-                    cells=cells,
-                    colour=COLOURS[len(series) % len(COLOURS)],
-                    shape=SHAPES[len(series) % len(SHAPES)],
-                )
-            )
-        for task in results["dataset"]["tasks"]:
+        series += _series_of(run, number, len(series), languages)
+        for task in run.results["dataset"]["tasks"]:
             tasks.setdefault(task, False)
-        for cell in results["configurations"].values():
+        for cell in run.results["configurations"].values():
             lengths[cell["length"]] = cell["max_length"]
             tasks[cell["task"]] = True
     return Runs(
@@ -185,6 +163,38 @@ def runs_of(runs: Sequence[ScoredRun], languages: str | None = None) -> Runs:
         lengths={name: lengths[name] for name in sorted(lengths, key=lengths.__getitem__)},
         tasks=[task for task, was_scored in tasks.items() if was_scored],
     )
+
+
+def _series_of(
+    run: ScoredRun, run_number: int, first_id: int, languages: str | None
+) -> list[Series]:
+    """Return the series of a run, one for each tokenizer; see runs_of."""
+    results = run.results
+    series: list[Series] = []
+    for tokenizer, by_language in results["summary"].items():
+        chosen_languages = languages or for_all(by_language)
+        if chosen_languages not in by_language:
+            continue
+        cells = chosen(results, tokenizer, chosen_languages)
+        groups = categories(run.names, cells, results["dataset"]["standard"] is not False)
+        is_only = len(results["summary"]) == 1
+        series_id = first_id + len(series)
+        series.append(
+            Series(
+                id=series_id,
+                run_number=run_number,
+                run=run,
+                label=run.label if is_only else f"{run.label} · {tokenizer}",
+                tokenizer=tokenizer,
+                languages=chosen_languages,
+                groups=by_language[chosen_languages],
+                members={group.name: group.tasks for group in groups},
+                cells=cells,
+                colour=COLOURS[series_id % len(COLOURS)],
+                shape=SHAPES[series_id % len(SHAPES)],
+            )
+        )
+    return series
 
 
 def chosen(results: Results, tokenizer: str, languages: str | None = None) -> dict[str, Cell]:

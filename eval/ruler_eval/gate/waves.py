@@ -18,7 +18,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.gate.plan import plan_of_run
-from ruler_eval.prediction import Prediction, digest
+from ruler_eval.prediction import digest
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import RowOrder, estimate
 from ruler_eval.run.progress import RunSummary
@@ -29,8 +29,8 @@ from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import UNANSWERED, Results, row_values
 from ruler_eval.score.results import write as write_results
-from ruler_eval.score.rows import SCORE_COLUMNS, ScoringRules, row_score
-from ruler_eval.tasks import scoring_language, scoring_task
+from ruler_eval.score.rows import SCORE_COLUMNS, ScoringRules, score_record
+from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
 
@@ -95,15 +95,13 @@ class RunInWaves:
         self.work, self.options = work, work.options
         self.plan = plan_of_run(work.plan)
         self._rows_answered = 0
-        release = work.plan.release
+        self._release = release = work.plan.release
         configs = work.plan.rows
         self._rows = {}
-        self._configs = {}
-        self._tasks = {}
         for name in configs:
+            # an unknown family is refused before a row is sent
+            scoring_task(release.parse(name).task, release.dataset, release)
             self._rows[name] = {row["index"]: row for row in release.rows(name, SCORE_COLUMNS)}
-            self._configs[name] = config = release.parse(name)
-            self._tasks[name] = scoring_task(config.task, release.dataset, release)
         if base is not None:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "truncated": "protocol"}
@@ -129,10 +127,7 @@ class RunInWaves:
     def _score(self, record: Record) -> None:
         """Score an answered row."""
         name, index = record["config"], record["index"]
-        row = self._rows[name][index]
-        prediction = Prediction.from_record(record)
-        language = scoring_language(self._configs[name])
-        result = row_score(row, prediction, self._tasks[name], language, self._rules)
+        result = score_record(record, self._rows[name][index], self._release, self._rules)
         self.rows.scores[name][index] = result.score
         if result.state == "truncated":
             self.rows.truncated[name].add(index)

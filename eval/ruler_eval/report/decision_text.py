@@ -151,7 +151,7 @@ def estimate_line(estimate: MeanEstimate) -> str:
     )
 
 
-def saved(tokens: int, price: tuple[float, float] | None) -> list[str]:
+def not_run_lines(tokens: int, price: tuple[float, float] | None) -> list[str]:
     """Return the line of the rows that were not run: their prompt tokens and their price.
 
     `price` is per million tokens of prompts and of answers.

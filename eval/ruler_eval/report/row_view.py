@@ -139,7 +139,7 @@ def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = (
         rows=size,
         tokenizer=release.parse(config).tokenizer,
         row=row,
-        pieces=_pieces(row),
+        pieces=pieces_of(row, AROUND),
         answers=tuple(_answer(release, config, row, run) for run in runs),
     )
 
@@ -161,17 +161,17 @@ def _existing_config(release: Release, config: str) -> str:
     )
 
 
-def _pieces(row: PartialRow) -> tuple[Piece, ...]:
-    """Return the evidence in text order, with AROUND characters before and after each piece."""
+def pieces_of(row: PartialRow, around: int) -> tuple[Piece, ...]:
+    """Return the evidence in text order, with `around` characters before and after each piece."""
     text = row.get("input", "")
     pieces = []
     for span in sorted(row.get("evidence") or (), key=lambda span: int(span["start"])):
         start, end = int(span["start"]), int(span["end"])
         pieces.append(
             Piece(
-                before=text[max(row["context_start"], start - AROUND) : start],
+                before=text[max(row["context_start"], start - around) : start],
                 text=text[start:end],
-                after=text[end : min(row["context_end"], end + AROUND)],
+                after=text[end : min(row["context_end"], end + around)],
                 start=start,
                 end=end,
                 depth=float(span["depth"]),

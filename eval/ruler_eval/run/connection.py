@@ -55,6 +55,7 @@ class Connection:
         parts = urlsplit(ENDPOINT.sub("", base_url.partition("?")[0]))
         self.host = parts.hostname or ""
         self.url = parts.geturl().rstrip("/")
+        """The base URL without its query, which may hold a key; messages name it."""
         self._query = urlsplit(base_url).query
         self._timeout = timeout
         headers = request_headers(key, self.host)
@@ -71,11 +72,6 @@ class Connection:
             raise RulerError(
                 f"No request can be made ({type(error).__name__}): correct {ENVIRONMENT}."
             ) from None
-
-    @property
-    def where(self) -> str:
-        """The address for messages, without a query, which may hold a key."""
-        return self.url
 
     def outside_v1(self, path: str) -> str:
         """Return the address of a path beside /v1, where servers describe themselves."""
@@ -150,7 +146,7 @@ class Connection:
             isinstance(error, httpx.HTTPError)
         ):
             raise RulerError(
-                f"No request can be made to {self.where} ({type(error).__name__}): correct "
+                f"No request can be made to {self.url} ({type(error).__name__}): correct "
                 f"--base-url, or {ENVIRONMENT}."
             ) from None
         unreachable = httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError

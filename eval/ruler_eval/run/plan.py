@@ -346,7 +346,7 @@ def utc_now() -> str:
     return datetime.now(timezone.utc).isoformat()
 
 
-def answered_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
+def recorded_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
     """Return the rows of this process that have a record and will not be run again."""
     again = FAILED_STATES if plan.options.retry_failed else ()
     all_states, answered = plan.records.states(), {}

@@ -137,7 +137,7 @@ RunSettings = dict[str, Any]
 """The content of run.json: the settings that can change a score."""
 
 
-def read_lines(path: Path) -> Iterator[Record]:
+def read_records(path: Path) -> Iterator[Record]:
     """Yield the records of a file, if it exists; a half-written last line is skipped.
 
     Raises RulerError for a line that is not a record.
@@ -264,16 +264,16 @@ class Records:
     def states(self) -> dict[str, dict[RowKey, FinishReason]]:
         """Return the state of each row by configuration. Raises RulerError for other content."""
         states: dict[str, dict[RowKey, FinishReason]] = {}
-        for record in read_lines(self.path):
+        for record in read_records(self.path):
             states.setdefault(record["config"], {})[key_of(record)] = record["finish_reason"]
         return states
 
     def read(self) -> Iterator[Record]:
         """Yield the record of each row that counts, which is its last one, in their order."""
         last: dict[tuple[str, RowKey], int] = {}
-        for number, record in enumerate(read_lines(self.path)):
+        for number, record in enumerate(read_records(self.path)):
             last[record["config"], key_of(record)] = number
-        for number, record in enumerate(read_lines(self.path)):
+        for number, record in enumerate(read_records(self.path)):
             if last[record["config"], key_of(record)] == number:
                 yield record
 

@@ -32,12 +32,12 @@ from ruler_eval.run.plan import (
     Estimate,
     RowOrder,
     Rows,
-    answered_rows,
     estimate,
     missing_rows,
     new_session,
     plan_run,
     read_rows,
+    recorded_rows,
     utc_now,
 )
 from ruler_eval.run.progress import Progress, RunSummary
@@ -54,7 +54,7 @@ SALT_BYTES = 8
 def estimate_run(options: RunOptions) -> Estimate:
     """Return the work of a run (`ruler run --dry-run`) without loading a model or writing files."""
     plan = plan_run(options)
-    return estimate(plan, missing_rows(plan, plan.rows, answered_rows(plan)))
+    return estimate(plan, missing_rows(plan, plan.rows, recorded_rows(plan)))
 
 
 def run(options: RunOptions) -> RunSummary:
@@ -119,7 +119,7 @@ class OpenRun:
         self._settings: dict[str, Any] = {}
         self.writable = self.records.lock()
         try:
-            self._answered = answered_rows(self.plan)
+            self._answered = recorded_rows(self.plan)
         except BaseException:
             self.records.close()
             raise

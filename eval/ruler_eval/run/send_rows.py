@@ -316,7 +316,7 @@ class RowSender(Backend):
         """Return the error of a run whose rows all would fail in the same way."""
         remedy = f": {failure.remedy}" if failure.remedy else ""
         return RulerError(
-            f"The server at {connection.where} answers no row ({shown(failure)}){remedy}. {KEPT} "
+            f"The server at {connection.url} answers no row ({shown(failure)}){remedy}. {KEPT} "
             "Run the same command to continue."
         )
 
@@ -333,7 +333,7 @@ class RowSender(Backend):
         waited = now - self._last_answer
         if waited >= patience and now - oldest <= REFUSAL_SECONDS:
             raise RulerError(
-                f"The server at {connection.where} has not answered for {patience:g} seconds "
+                f"The server at {connection.url} has not answered for {patience:g} seconds "
                 f"({shown(failure)}). {KEPT} Run the same command to continue."
             )
         if waited >= NOTICE_SECONDS and not self._has_noted_wait and not failure.crowded:

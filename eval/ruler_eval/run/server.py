@@ -22,19 +22,17 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.options import names_in
 from ruler_common.text import number_of
-from ruler_eval.run import llama_cpp, vllm_template
+from ruler_eval.run import llama_cpp
 from ruler_eval.run.backend import Completion
-from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.classify import Answer, Failure, failure_of
 from ruler_eval.run.connection import Connection
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt, TokenIds, appended_tokens, load_tokenizer
+from ruler_eval.run.prompts import Prompt, load_tokenizer
 from ruler_eval.run.providers import (
     chat_body,
     check_provider,
@@ -48,18 +46,10 @@ from ruler_eval.run.providers import (
 )
 from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.records import check_settings
-from ruler_eval.run.reply_json import count_of, field_of
 from ruler_eval.run.sampling import read_generation_config
 from ruler_eval.run.send_rows import SHORT_QUESTION, RowSender
 from ruler_eval.run.server_facts import ask_servers, engine_facts
-
-PLAIN_PROBE = "The grass is green.\n\nOne of the special magic numbers for it's-7 is: 8154732, (a)."
-TOKENIZER_PROBES = (
-    PLAIN_PROBE,
-    "on \xa017 May",
-    "Zażółć gęślą jaźń; 日本語。русский العربية हिन्दी ½",
-)
-"""Texts whose ids are compared with the server's."""
+from ruler_eval.run.server_tokens import ServerTokens
 
 
 class Server(RowSender):
@@ -92,23 +82,20 @@ class Server(RowSender):
                 self._open_at_most(min(options.concurrency, facts.slots * len(self._connections)))
             self._props = facts.props
             self._sampling = sampling_fields(options, self.provider, self.sampling)
-            counted = self._count_on_server({"prompt": "a"}) if self.tokenizer is None else None
-            self._server_counts = counted is not None
-            self._other_ids = self._texts_with_other_ids()
-            self.server_template = self._find_template()
+            self._tokens = ServerTokens(self._first, options.model, self.provider, facts.props)
+            self._server_counts = self.tokenizer is None and self._tokens.counts
+            self._other_ids: list[str] = []
+            if options.tokenizer is not None:
+                self._other_ids = self._tokens.texts_with_other_ids(
+                    self.tokenizer, options.tokenizer
+                )
+            if self.tokenizer is None:
+                self.server_template = self._tokens.template()
         except BaseException:
             self.close()
             raise
 
     # ---- about the server --------------------------------------------------------------------
-
-    def _ask_outside_v1(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the reply of the first server's path beside /v1: JSON, or a text.
-
-        A body gets the model's name, which servers of several models need.
-        """
-        content = None if body is None else json_bytes({"model": self.options.model, **body})
-        return self._first.ask(self._first.outside_v1(path), content).body
 
     @property
     def served_models(self) -> tuple[str, ...]:
@@ -119,7 +106,7 @@ class Server(RowSender):
         """Return the text of vLLM's /metrics; empty for other servers."""
         if self.provider.name != "vllm":
             return ""
-        text = self._ask_outside_v1("metrics")
+        text = self._first.ask(self._first.outside_v1("metrics")).body
         return text if isinstance(text, str) else ""
 
     def _accepts_cache_salt(self) -> bool:
@@ -136,98 +123,6 @@ class Server(RowSender):
             body["messages"] = [{"role": "user", "content": SHORT_QUESTION}]
         return self._first.ask(self.endpoint, json_bytes(body)).status == 200
 
-    @property
-    def _asks_vllm(self) -> bool:
-        """Whether the server has vLLM's /tokenize, which renders chats too."""
-        return self._server_counts and self.provider.name != "llama_cpp"
-
-    def _find_template(self) -> ServerTemplate | None:
-        """Return the server's chat template if it renders the prompts and can be asked."""
-        if self.tokenizer is not None:
-            return None
-        if self.provider.name == "llama_cpp":
-            return llama_cpp.server_template(self._ask_outside_v1, self._props)
-        if self._asks_vllm and self._rendered_turn:
-            return vllm_template.server_template(self._ask_outside_v1)
-        return None
-
-    def _check_raw_prompts(self) -> None:
-        """Raise RulerError if the server puts an EOS after a raw prompt, or a template around it.
-
-        An unknown server is sent a short prompt, of which it then counts more tokens than letters.
-        """
-        with_special, plain = self._ids_on_server("a", True), self._ids_on_server("a", False)
-        if with_special and plain and appended_tokens(with_special, plain):
-            raise RulerError(
-                "The server's tokenizer puts a token, such as EOS, after every raw prompt, and the "
-                "model would end at once: add --tokenizer NAME, so that token ids are sent."
-            )
-        if self.provider.sources:
-            return
-        body = {"model": self.options.model, "prompt": SHORT_QUESTION, "max_tokens": 1}
-        reply = self._first.ask("completions", json_bytes(body))
-        count = count_of(field_of(reply.body, "usage", "prompt_tokens"))
-        if count is not None and count > len(SHORT_QUESTION) + 1:
-            raise RulerError(
-                f"The server puts raw prompts into a chat template: it counts {count} tokens of "
-                f"'{SHORT_QUESTION}'. Use --mode chat, or start it without a template."
-            )
-
-    def _ids_on_server(self, text: str, special_tokens: bool) -> list[int] | None:
-        """Return the ids that vLLM or llama.cpp gives to a text; None if they are unknown."""
-        if self.provider.name == "llama_cpp":
-            return llama_cpp.token_ids(self._ask_outside_v1, text, special_tokens)
-        if self.provider.name == "vllm":
-            return vllm_template.token_ids(self._ask_outside_v1, text, special_tokens)
-        return None
-
-    def _texts_with_other_ids(self) -> list[str]:
-        """Return the texts to which --tokenizer gives other ids than the server; none if unknown.
-
-        Raises RulerError if a text in plain English is among them: prompts are sent as ids, and the
-        model would read another text.
-        """
-        if self.options.tokenizer is None:
-            return []
-        encode, others = TokenIds(self.tokenizer), []
-        for text in TOKENIZER_PROBES:
-            ids = self._ids_on_server(text, False)
-            if ids is not None and ids != encode(text, False):
-                others.append(text)
-        if PLAIN_PROBE in others:
-            raise RulerError(
-                f"The tokenizer '{self.options.tokenizer}' gives other token ids than the server, "
-                f"{self.provider.title}, whose model would read another text: leave --tokenizer "
-                "out, or name the model's own."
-            )
-        return others
-
-    def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
-        """Return the tokens of a prompt or of messages, counted by /tokenize of vLLM or llama.cpp.
-
-        llama.cpp takes a text only, so it renders messages first.
-        """
-        if self.provider.name == "llama_cpp":
-            if "prompt" in body:
-                return llama_cpp.count_text(self._ask_outside_v1, body["prompt"])
-            return llama_cpp.count_chat(self._ask_outside_v1, body)
-        reply = self._ask_outside_v1("tokenize", body)
-        tokens = field_of(reply, "tokens")
-        count = count_of(field_of(reply, "count"), minimum=1)
-        # no tokens at all is not a count: another program has this path too
-        return len(tokens) if count is None and isinstance(tokens, list) and tokens else count
-
-    @cached_property
-    def _rendered_turn(self) -> list[int] | str | None:
-        """A short chat to continue, as the server's chat template renders it: tokens or text."""
-        turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-        if self.provider.name == "llama_cpp":
-            return llama_cpp.rendered(self._ask_outside_v1, {"messages": turns})
-        fields = {"add_generation_prompt": False, "continue_final_message": True}
-        body = {"messages": turns, **fields}
-        tokens = field_of(self._ask_outside_v1("tokenize", body), "tokens")
-        return tokens if isinstance(tokens, list) else None
-
     def describe(self) -> list[str]:
         """Return a line with model, context window and mode, and a warning if there is one."""
         name = f"{self.provider.title} {self._facts.version or ''}".strip()
@@ -239,7 +134,7 @@ class Server(RowSender):
             reason = "as asked"
         elif mode != self._mode:
             reason = "for --thinking"
-        where = " and ".join(connection.where for connection in self._connections)
+        where = " and ".join(connection.url for connection in self._connections)
         lines = [
             f"{name} at {where}: model {self.options.model}, context window {window}, "
             f"mode {self._mode} ({reason})."
@@ -306,7 +201,7 @@ class Server(RowSender):
             return "prefill", "the tokenizer's chat template is rendered here"
         if llama_cpp.uses_default_template(self._props):
             return "completion", llama_cpp.NO_TEMPLATE
-        if self._asks_vllm and not self._rendered_turn:
+        if self._tokens.lacks_template:
             return "completion", "the server has no chat template"
         return "prefill", f"{self.provider.title} continues the assistant's turn"
 
@@ -327,8 +222,8 @@ class Server(RowSender):
             is_set = self.provider.thinking_budget in self._extra  # by --engine-arg
             self._limits_reasoning = is_set or self._try_thinking_budget()
         if not is_chat and not sends_ids:
-            self._check_raw_prompts()
-        if mode == "prefill" and is_chat and self._asks_vllm and not self._rendered_turn:
+            self._tokens.check_raw_prompts()
+        if mode == "prefill" and is_chat and self._tokens.lacks_template:
             raise RulerError(
                 "The server cannot render a turn to continue (no chat template?): "
                 "use --mode completion or chat."
@@ -364,16 +259,16 @@ class Server(RowSender):
         if prompt.tokens is not None or not self._server_counts:
             return prompt.tokens
         if self.endpoint == "completions":
-            return self._count_on_server({"prompt": prompt.text})
+            return self._tokens.count({"prompt": prompt.text})
         turn = turn_fields(prompt, self._mode, self._extra, self.provider)
-        return self._count_on_server({"messages": list(prompt.messages), **turn})
+        return self._tokens.count({"messages": list(prompt.messages), **turn})
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of server, engine, endpoint, token counting and requests."""
         is_chat = self.endpoint == "chat/completions"
         template_digest = None
-        if is_chat and self._rendered_turn:
-            rendered = json.dumps(self._rendered_turn).encode()
+        if is_chat and self._tokens.rendered_turn:
+            rendered = json.dumps(self._tokens.rendered_turn).encode()
             template_digest = hashlib.sha256(rendered).hexdigest()
         budget = "tokenizer" if self.tokenizer is not None else "unchecked"
         max_tokens_field = self.provider.max_tokens_field if is_chat else "max_tokens"
@@ -415,7 +310,7 @@ class Server(RowSender):
             if failure is not None and failure.kind in ("wait", "retry"):
                 return False
             raise RulerError(
-                f"The server at {connection.where} was out and is not the same as before: {error}"
+                f"The server at {connection.url} was out and is not the same as before: {error}"
             ) from error
         return True
 

@@ -87,7 +87,7 @@ def ask_servers(connections: Sequence[Connection], options: RunOptions) -> Serve
             first.root,
         ):
             raise RulerError(
-                f"The servers at {connections[0].where} and {connection.where} differ "
+                f"The servers at {connections[0].url} and {connection.url} differ "
                 f"({first.provider.name} {first.version}, {first.root}; {other.provider.name} "
                 f"{other.version}, {other.root}): a run needs the same server and model at every "
                 "--base-url."
@@ -107,7 +107,7 @@ def ask_server(connection: Connection, options: RunOptions) -> ServerFacts:
     if model is None and provider.strict and served:
         models = ", ".join(served)[:MAX_SHOWN]
         raise RulerError(
-            f"The server at {connection.where} has no model '{options.model}'. It serves: {models}."
+            f"The server at {connection.url} has no model '{options.model}'. It serves: {models}."
         )
     window = context_window_of(model)
     parent = field_of(model, "parent")  # the window of an adapter is its base model's
@@ -165,7 +165,7 @@ def ask_models(connection: Connection, give_up_after: float) -> dict[str, dict[s
         remaining = began + give_up_after - time.monotonic()
         if remaining <= 0:
             raise RulerError(
-                f"The server at {connection.where} has not answered for {give_up_after:g} seconds "
+                f"The server at {connection.url} has not answered for {give_up_after:g} seconds "
                 f"({shown(failure)})."
             )
         time.sleep(min(seconds_to_wait(failure, tries), remaining))
@@ -248,7 +248,7 @@ def _failure_at_start(reply: Reply, connection: Connection) -> Failure | None:
 
     Raises RulerError, with the remedy, if the server cannot be used.
     """
-    where, failure = connection.where, failure_of(reply)
+    where, failure = connection.url, failure_of(reply)
     if failure is None:
         return None
     said = shown(failure)

@@ -228,7 +228,7 @@ def kvpress(records: Records, source: Source) -> Iterator[Prediction]:
         question = _kvpress_question(line.get("question"))
         yield from source.answers(
             config,
-            source.row_that_asks(config, question, line["answer"], where),
+            source.row_finder.find(config, question, line["answer"], where),
             line["predicted_answer"],
             outputs=line["answer"],
             question=question,

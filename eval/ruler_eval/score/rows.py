@@ -17,6 +17,7 @@ from ruler_common.errors import RulerError
 from ruler_common.text import some_of
 from ruler_eval.frozen_release import PartialRow, Release, ReleaseLanguages
 from ruler_eval.prediction import Prediction, ScoredConfig, digest, read_name
+from ruler_eval.run.records import Record
 from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results import Compat, Lines, Proof, Results, RowState, TruncationRule
@@ -148,6 +149,18 @@ def row_score(
     if rules.compat == "authors" or (by_text and not in_reasoning):
         return RowScore(row, prediction, score, strict, "truncated", thinking, True, found)
     return RowScore(row, prediction, 0.0, 0.0, "truncated", thinking, found=found)
+
+
+def score_record(
+    record: Record, row: PartialRow, release: Release, rules: ScoringRules
+) -> RowScore:
+    """Score a record of `ruler run` by the rule of its task, which `release` has.
+
+    Raises RulerError for a family that is not in the table.
+    """
+    config = release.parse(record["config"])
+    task = scoring_task(config.task, config.dataset, release)
+    return row_score(row, Prediction.from_record(record), task, scoring_language(config), rules)
 
 
 # ---- The rows of a configuration ---------------------------------------------------------------

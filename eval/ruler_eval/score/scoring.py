@@ -11,7 +11,7 @@ The schema of results.json and rows.parquet is in ruler_eval/score/results.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -87,27 +87,14 @@ def score(
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
         raise RulerError("--compat authors is for ONERULER: RULER's rule is its authors' own.")
-    documents = shared_documents(configs_of(predictions, release), release) if release else {}
-    lines = cast(Lines, {column: [] for column in Lines.__annotations__})
-    cells: dict[str, Cell] = {}
-    controls: dict[tuple[str, str | None, str], float | None] = {}
     notes = [note_of_stopped(stopped)] if stopped else []
     notes += [*notes_of_shards(run), *notes_of_models(run)]
     notes += predictions.damaged
+    documents = shared_documents(configs_of(predictions, release), release) if release else {}
     with without_garbage_collection():
-        # the control of a task, 0k, comes before its other lengths
-        for scores in score_rows(predictions, release, rules, progress):
-            name, config = scores.name, scores.config
-            place = config.task, config.tokenizer, config.languages
-            shared = documents.get(name, {})
-            if not all(row[0].row["index"] in shared for row in scores.rows):
-                shared = {}
-            add_lines(lines, scores, shared)
-            cells[name] = cell_of(scores, shared, controls.get(place), stopped is None, release)
-            if config.length == CONTROL_LENGTH:
-                controls[place] = cells[name]["score"]
-            notes += _notes(scores)
-        notes += notes_on_answers(lines)
+        scores = score_rows(predictions, release, rules, progress)
+        cells, lines, notes_on_rows = _collect(scores, documents, release, stopped is None)
+        notes += [*notes_on_rows, *notes_on_answers(lines)]
     dataset = _dataset(release, names, run, cells)
     options = SummaryOptions(
         standard=dataset["standard"] is not False,
@@ -134,6 +121,35 @@ def score(
     }
     results["summary"] = summary(cells, rows_by_config(results), names, options)
     return Scored(results, lines)
+
+
+def _collect(
+    all_scores: Iterable[ConfigScores],
+    documents: Mapping[str, Mapping[int, str]],
+    release: Release | None,
+    with_intervals: bool,
+) -> tuple[dict[str, Cell], Lines, list[str]]:
+    """Return the cells, the lines of rows.parquet and the notes of all configurations.
+
+    The control of a task, 0k, comes before its other lengths. `documents` are digests of the rows'
+    documents by configuration, if several rows ask about one.
+    """
+    lines = cast(Lines, {column: [] for column in Lines.__annotations__})
+    cells: dict[str, Cell] = {}
+    controls: dict[tuple[str, str | None, str], float | None] = {}
+    notes = []
+    for scores in all_scores:
+        name, config = scores.name, scores.config
+        place = config.task, config.tokenizer, config.languages
+        shared = documents.get(name, {})
+        if not all(row[0].row["index"] in shared for row in scores.rows):
+            shared = {}
+        add_lines(lines, scores, shared)
+        cells[name] = cell_of(scores, shared, controls.get(place), with_intervals, release)
+        if config.length == CONTROL_LENGTH:
+            controls[place] = cells[name]["score"]
+        notes += _notes(scores)
+    return cells, lines, notes
 
 
 def _latency(predictions: Predictions) -> Latency | None:

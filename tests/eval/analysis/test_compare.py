@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, decision
-from ruler_eval.figures.differences import comparison_verdict
+from ruler_eval.figures.comparisons import comparison_verdict
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
 from ruler_eval.score.troubles import TROUBLES
 from tests.eval.figures_text import comparison_text

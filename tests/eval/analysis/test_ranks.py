@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ruler_eval.analysis.ranks import ranks
-from ruler_eval.figures.differences import rank_figures
+from ruler_eval.figures.comparisons import rank_figures
 from ruler_eval.report.render import render
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import right

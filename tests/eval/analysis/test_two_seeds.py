@@ -10,7 +10,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import seeds_of
 from ruler_eval.analysis.seeds import compare_seeds
-from ruler_eval.figures.differences import seed_figures
+from ruler_eval.figures.comparisons import seed_figures
 from ruler_eval.report.render import render
 from ruler_release import api
 from tests.eval.analysis.test_compare import results

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from tests.eval.run import small_release, tiny_model
 from tests.in_process import ruler, ruler_output
 from tests.model_server import Reply, Request, answer, model_server
@@ -38,7 +38,7 @@ def answers(root: Path, model: Path) -> dict[str, str]:
         *("--mode", "completion"),
     )
     rows = {row["index"]: row["input"] for row in ruler_dataset.load(root, "vt_4k")}
-    return {rows[line["index"]]: line["prediction"] for line in read_lines(run / "answers.jsonl")}
+    return {rows[line["index"]]: line["prediction"] for line in read_records(run / "answers.jsonl")}
 
 
 @pytest.mark.parametrize(

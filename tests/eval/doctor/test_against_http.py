@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from tests.eval.run import small_release
 from tests.in_process import Printed, ruler, ruler_error, ruler_output
 from tests.model_server import Reply, Request, answer, answer_from_prompt, model_server
@@ -60,7 +60,7 @@ def test_two_servers_with_the_same_answers_show_no_difference(root, tmp_path):
         printed.stdout
     )
     tasks = {
-        record["config"] for record in read_lines(tmp_path / "answers" / "a" / "answers.jsonl")
+        record["config"] for record in read_records(tmp_path / "answers" / "a" / "answers.jsonl")
     }
     assert tasks == {"cwe_4k", "vt_4k"}  # of its tasks, those that reveal most
 
@@ -128,7 +128,7 @@ def test_answers_are_stored_and_compared_later(root, tmp_path):
     with model_server(answer_from_prompt, models=(MODEL,)) as server:
         common = ("doctor", "--base-url", server.url, "-m", "m", "-d", root, *FLAGS)
         ruler_output(*common, "--save", run)
-        assert len([*read_lines(run / "answers.jsonl")]) == 40
+        assert len([*read_records(run / "answers.jsonl")]) == 40
         printed, verdict = against(root, tmp_path, server.url, run)
         assert (printed.code, verdict["outcome"]) == (0, "same"), printed
     with model_server(other_answer, models=(MODEL,)) as changed:

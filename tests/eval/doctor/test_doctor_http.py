@@ -12,7 +12,7 @@ import pytest
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import load_tokenizer
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from tests.eval.doctor.faulty_engine import EXPECTED, FaultyEngine, served, write_release
 from tests.eval.run.tiny_model import write_tokenizer
 from tests.in_process import Printed, ruler, ruler_error
@@ -104,7 +104,7 @@ def test_the_headline_of_a_sound_server_says_what_was_tested(root, values, tmp_p
     assert "are the model's" not in text
     answers = tmp_path / "answers"
     at_once = {
-        side: {record.get("in_flight") for record in read_lines(answers / side / "answers.jsonl")}
+        side: {record.get("in_flight") for record in read_records(answers / side / "answers.jsonl")}
         for side in ("cold", "loaded")
     }
     assert at_once["cold"] == {1}

@@ -12,9 +12,9 @@ from ruler_eval.doctor.comparison_sentences import headline
 from ruler_eval.doctor.same_model import (
     ALPHA,
     evidence_of_difference,
-    exact_p,
     judge_tally,
     odd_one,
+    odd_one_p,
     tally_rows,
     upper_bound,
 )
@@ -41,8 +41,8 @@ def test_the_evidence_is_fair_under_the_null():
 
 
 def test_four_rows_without_an_exception_are_enough_at_the_end():
-    assert exact_p(4, 0) == pytest.approx(1 / 81)
-    assert exact_p(4, 0) / 0.8 <= ALPHA < exact_p(3, 0) / 0.8
+    assert odd_one_p(4, 0) == pytest.approx(1 / 81)
+    assert odd_one_p(4, 0) / 0.8 <= ALPHA < odd_one_p(3, 0) / 0.8
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.1])

@@ -17,7 +17,7 @@ from ruler_eval.figures.catalogue import FIGURES, chosen_figures
 from ruler_eval.figures.figure import Column, Figure
 from ruler_eval.figures.series import Runs, open_runs
 from ruler_eval.report.formats import FORMATS
-from ruler_eval.report.page.answers import open_runs as open_answered
+from ruler_eval.report.page.answers import open_answered_runs
 from ruler_eval.report.page.build import page_figures
 from ruler_eval.report.render import chart_of, render, write_figures
 from tests.eval.report.page.conftest import *  # noqa: F403  (the runs of the page's tests)
@@ -53,7 +53,7 @@ def figures(three_runs: list[Path], language_runs: list[Path]) -> list[Figure]:
     """Every figure of the pages of RULER and of ONERULER, and every one of the catalogue."""
     all_figures = []
     for paths in (three_runs, language_runs):
-        all_figures += page_figures(open_answered(paths))
+        all_figures += page_figures(open_answered_runs(paths))
         for build in FIGURES.values():
             all_figures += build(open_runs(paths))
     return [figure for figure in all_figures if not figure.is_empty]

@@ -14,7 +14,7 @@ from ruler_eval.figures.effective import effective_length
 from ruler_eval.figures.series import open_runs, runs_of
 from ruler_eval.figures.summary import breaking_length, summary
 from ruler_eval.figures.task_scores import tasks
-from ruler_eval.report.page.answers import open_runs as open_answered
+from ruler_eval.report.page.answers import open_answered_runs
 from ruler_eval.report.page.rows import error_note
 from ruler_eval.score.troubles import count_troubles
 from tests.eval.analysis.test_compare import results
@@ -191,7 +191,7 @@ def test_a_page_whose_release_has_moved_away_says_that_errors_are_missing(write_
     moved.mkdir()
     (moved / "results.json").write_text(json.dumps(content))
     (moved / "rows.parquet").write_bytes((run / "rows.parquet").read_bytes())
-    answered = open_answered([moved])
+    answered = open_answered_runs([moved])
     note = error_note(answered, [])
     assert note.startswith("The rows of good and their errors are missing: ")
     assert "/gone" in note

@@ -158,18 +158,18 @@ def test_a_look_scores_the_new_rows_only(base, tmp_path, monkeypatch):
     """However many looks there are, no row is scored twice and no file read again."""
     scored: Counter[tuple[str, int]] = Counter()
     read: Counter[str] = Counter()
-    score, read_lines = waves.row_score, records.read_lines
+    score, read_records = waves.score_record, records.read_records
 
-    def counted(row: Any, prediction: Any, *rest: Any) -> Any:
-        scored[prediction.config, prediction.index] += 1
-        return score(row, prediction, *rest)
+    def counted(record: Any, *rest: Any) -> Any:
+        scored[record["config"], record["index"]] += 1
+        return score(record, *rest)
 
     def counted_read(path: Path) -> Any:
         read[path.name] += 1
-        return read_lines(path)
+        return read_records(path)
 
-    monkeypatch.setattr(waves, "row_score", counted)
-    monkeypatch.setattr(records, "read_lines", counted_read)
+    monkeypatch.setattr(waves, "score_record", counted)
+    monkeypatch.setattr(records, "read_records", counted_read)
     short = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 50})
     reads = {**read}
     scored.clear()

@@ -50,7 +50,7 @@ def test_inspect_sends_the_prompts_of_ruler_run(mode, small, tiny, tmp_path):
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     pytest.importorskip("accelerate", reason="inspect's hf model needs accelerate")
     from ruler_eval.frozen_release import Release
-    from ruler_eval.run.records import read_lines
+    from ruler_eval.run.records import read_records
     from ruler_eval.run.runner import run
     from ruler_eval.score.inspect_log import predictions
     from ruler_release.inspect_tasks import ruler
@@ -65,7 +65,7 @@ def test_inspect_sends_the_prompts_of_ruler_run(mode, small, tiny, tmp_path):
         mode=mode,
     )
     run(options)
-    records = [r for path in (tmp_path / "run").glob("*.jsonl") for r in read_lines(path)]
+    records = [r for path in (tmp_path / "run").glob("*.jsonl") for r in read_records(path)]
     release = Release.open(str(small))
     first = {config: release.order(config)[:2] for config in options.configs}  # what a limit takes
     wanted = {

@@ -13,7 +13,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import ChatTemplate, Prompt
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 from tests.eval.run.tiny_model import make_thinker
@@ -131,7 +131,7 @@ def test_a_run_in_each_mode(options, mode):
 
 def test_the_context_length_is_used_to_the_last_token(options, tiny):
     run(replace(options, configs=("vt_4k",), limit=1))
-    (record,) = read_lines(options.out / "answers.jsonl")
+    (record,) = read_records(options.out / "answers.jsonl")
     need = record["usage"]["prompt_tokens"] + 30
     edge = replace(options, configs=("vt_4k",), limit=1, max_model_len=need)
     edge = replace(edge, out=options.folder.with_name("EDGE"))
@@ -152,8 +152,8 @@ def test_a_custom_chat_template_is_what_the_model_sees(options, tmp_path):
     settings = json.loads((options.out / "run.json").read_text(encoding="utf-8"))
     assert settings["chat_template"] == template.facts()
     assert settings["template_sha256"] == template.facts()["sha256"]
-    (usual,) = read_lines(tmp_path / "usual/answers.jsonl")
-    (changed,) = read_lines(options.out / "answers.jsonl")
+    (usual,) = read_records(tmp_path / "usual/answers.jsonl")
+    (changed,) = read_records(options.out / "answers.jsonl")
     assert usual["usage"]["prompt_tokens"] != changed["usage"]["prompt_tokens"]
     edited = tmp_path / "edited" / "own.jinja"
     edited.parent.mkdir()
@@ -191,7 +191,7 @@ def test_a_model_that_reasons_uses_its_generation_config_and_budget(options, tin
     assert summary.total["length"] > 4
     answers = set()
     for path in options.folder.glob("*.jsonl"):
-        for record in read_lines(path):
+        for record in read_records(path):
             assert record["thinking"]
             assert (record["prediction"], record["thinking_ended"]) == ("", False)
             assert record["usage"]

@@ -25,7 +25,7 @@ import pytest
 import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
@@ -151,7 +151,7 @@ def answers(options: RunOptions) -> list[str]:
     wanted = {
         row["index"]: row["outputs"][0] for row in ruler_dataset.load(options.dataset, CONFIG)
     }
-    records = list(read_lines(options.out / "answers.jsonl"))
+    records = list(read_records(options.out / "answers.jsonl"))
     assert all(wanted[record["index"]] in record["prediction"] for record in records)
     assert all(record["usage"] for record in records)
     return [record["prediction"] for record in records]
@@ -194,7 +194,7 @@ def test_samplers_of_the_server_change_no_answer(options, mode, with_samplers, t
         name for name in names if name not in ("temperature", "top_p", "seed", "max_tokens_field")
     )
     run(replace(flags, omit=omit, out=tmp_path / "omitted"))
-    records = read_lines(tmp_path / "omitted" / "answers.jsonl")
+    records = read_records(tmp_path / "omitted" / "answers.jsonl")
     assert [record["prediction"] for record in records] != expected
 
 

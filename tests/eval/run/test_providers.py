@@ -14,7 +14,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.providers import provider_for, providers
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import read_records
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 from tests.model_server import ModelServer, Reply, Request, model_server
@@ -157,7 +157,7 @@ def at(options: RunOptions, url: str, **changes: Any) -> RunOptions:
 
 
 def record_in(options: RunOptions) -> dict[str, Any]:
-    (record,) = read_lines(options.out / "answers.jsonl")
+    (record,) = read_records(options.out / "answers.jsonl")
     return {**record}
 
 

@@ -9,7 +9,7 @@ import pytest
 from ruler_eval.run.backend import Completion
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import STATES, Records, read_lines
+from ruler_eval.run.records import STATES, Records, read_records
 from ruler_eval.run.row_state import over_context_window, record_of
 
 PROMPT = Prompt(
@@ -34,7 +34,7 @@ def test_an_error_hides_the_key(monkeypatch):
 def test_half_a_surrogate_pair_and_a_long_error_can_be_stored(field, tmp_path):
     records = Records(tmp_path)
     records.write(record_of(Completion(PROMPT, **{field: "\ud800" + "x" * 5000})))
-    (record,) = read_lines(records.path)
+    (record,) = read_records(records.path)
     assert (record["prediction"] + (record["error"] or "")).startswith("?xxx")
     assert len(record["error"] or "") <= 1000
 

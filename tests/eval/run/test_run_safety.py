@@ -14,7 +14,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.backend import Completion
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.records import Records, read_records
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import run
 from tests.embedded_release import contents
@@ -81,7 +81,7 @@ def test_no_file_stays_open_between_rows(tmp_path):
             ours = [fd for fd in Path("/proc/self/fd").iterdir() if fd.resolve().parent == tmp_path]
             assert ours == []
     records.close()
-    assert [r["index"] for r in read_lines(tmp_path / "answers.jsonl")] == [0] * 40 + [1] * 40 + (
+    assert [r["index"] for r in read_records(tmp_path / "answers.jsonl")] == [0] * 40 + [1] * 40 + (
         [2] * 40
     )
 
@@ -92,7 +92,7 @@ def test_half_a_surrogate_pair_in_a_record_does_not_stop_a_run(options):
     text = path.read_text().replace('"prediction": "', '"prediction": "\\ud800', 1)
     path.write_text(text)
     assert run(replace(options, configs=("vt_4k",))).total["stop"] == 5
-    assert next(read_lines(path))["prediction"].startswith("\ud800")
+    assert next(read_records(path))["prediction"].startswith("\ud800")
 
 
 READ_ONLY = """

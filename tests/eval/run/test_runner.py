@@ -31,7 +31,7 @@ from ruler_eval.run.oracle import Oracle
 from ruler_eval.run.plan import read_rows
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import Record, Records, read_lines
+from ruler_eval.run.records import Record, Records, read_records
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
 from tests.eval.run import small_release
@@ -359,7 +359,7 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, options, r
         return answer()
 
     def records() -> list[Any]:
-        return list(read_lines(options.out / "answers.jsonl"))
+        return list(read_records(options.out / "answers.jsonl"))
 
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
     with model_server(slowly) as server:

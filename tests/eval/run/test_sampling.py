@@ -12,7 +12,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.records import Records, read_records
 from ruler_eval.run.runner import run
 from ruler_eval.run.sampling import choose_sampling, read_generation_config
 from tests.eval.run import tiny_model
@@ -146,7 +146,7 @@ def test_every_sample_of_a_row_has_its_own_seed_and_record(options):
     assert summary.total == {"stop": 6}
     assert [body["seed"] for body in bodies] == [5, 6, 7] * 2
     assert bodies[0]["messages"] == bodies[2]["messages"]  # one after another: a cached prefix
-    lines = list(read_lines(options.folder / "answers.jsonl"))
+    lines = list(read_records(options.folder / "answers.jsonl"))
     keys = [(line["index"], line["sample"]) for line in lines]
     assert keys == sorted(keys)
     assert {line["sample"]: line["prediction"] for line in lines} == {0: "5", 1: "6", 2: "7"}

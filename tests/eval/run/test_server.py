@@ -26,7 +26,7 @@ from ruler_eval.run import send_rows, server_facts
 from ruler_eval.run.classify import Failure
 from ruler_eval.run.connection import seconds_in
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.records import Records, read_records
 from ruler_eval.run.runner import run
 from ruler_eval.run.send_rows import SHORT_QUESTION
 from ruler_eval.score.results import load
@@ -119,7 +119,7 @@ def test_every_row_that_fails_by_itself_is_recorded(options):
     with model_server() as server:
         assert run(at(options, server)).total == {"error": 36}
         assert run(at(options, server, retry_failed=True)).total == {"stop": 36}
-    assert len(list(read_lines(options.out / "answers.jsonl"))) == 72  # it is only appended to
+    assert len(list(read_records(options.out / "answers.jsonl"))) == 72  # it is only appended to
 
 
 def test_a_last_row_that_fails_alone_is_a_row_that_failed_if_the_server_answers_a_question(options):

@@ -11,7 +11,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.score.results import load
-from ruler_eval.score.source import AskedRows
+from ruler_eval.score.row_finder import AskedRows
 from tests.eval.score.test_prediction_files import reference, sample
 from tests.eval.scoring_helpers import column, read, record, right, write_lines
 from tests.in_process import ruler, ruler_error, ruler_output

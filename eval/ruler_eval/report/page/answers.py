@@ -1,6 +1,6 @@
 """The runs of a page: their results, and the answers behind them.
 
-    runs = open_runs([Path("runs/qwen"), Path("llama.json")], names=["Qwen", "Llama"])
+    runs = open_answered_runs([Path("runs/qwen"), Path("llama.json")], names=["Qwen", "Llama"])
     runs[0].configs["vt_4k"].by_index[7].prediction.text
 
 The answers are in rows.parquet next to results.json, the texts of their rows in the release.
@@ -45,7 +45,7 @@ class AnsweredRun(ScoredRun):
     places: Sequence[Path] = ()
 
 
-def open_runs(
+def open_answered_runs(
     paths: Sequence[Path],
     names: Sequence[str] = (),
     dataset: str | None = None,

@@ -1,7 +1,7 @@
 """Write the HTML page of `ruler report`, one file that shows scored runs, and that of a single row.
 
-    write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
-    page_figures(open_runs([Path("runs/qwen")]))        # all figures of the page
+    write_report(open_answered_runs([Path("runs/qwen")]), Path("report.html"))
+    page_figures(open_answered_runs([Path("runs/qwen")]))        # all figures of the page
     row_page(row_view(Release.open("ruler"), "vt_4k", 3))
 
 The pages work offline, and text from a run is never executed. The content security policy of the
@@ -57,7 +57,7 @@ from ruler_eval.report.page.rows import (
     fit_rows,
     kinds_of,
     packed,
-    read_rows,
+    read_page_rows,
     show_command,
 )
 from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
@@ -129,14 +129,28 @@ def write_report(
     """
     if out.is_dir():
         raise RulerError(f"'{out}' is a folder: name a file, such as {out / 'report.html'}.")
-    runs = runs_of(answered)
-    rows = read_rows(answered, every_error)
-    with debug_mode(False):  # faster: altair would validate every part while it is made
-        sections = build_sections(runs, answered, rows, doctor)
-    page = Page(runs=runs, answered=answered, sections=sections, rows=rows)
-    heading = shortened(title or f"{DATASET_TITLES[runs.dataset]} results", MAX_TITLE)
+    page = _build_page(answered, every_error, doctor)
+    heading = shortened(title or f"{DATASET_TITLES[page.runs.dataset]} results", MAX_TITLE)
     write_whole(out, render(page, heading))
     return page
+
+
+def page_figures(answered: Sequence[AnsweredRun]) -> list[Figure]:
+    """Return all figures of the page of scored runs."""
+    return _build_page(answered).figures
+
+
+def _build_page(
+    answered: Sequence[AnsweredRun],
+    every_error: bool = False,
+    doctor: Mapping[str, Any] | None = None,
+) -> Page:
+    """Return what is on the page of scored runs; see write_report."""
+    runs = runs_of(answered)
+    rows = read_page_rows(answered, every_error)
+    with debug_mode(False):  # faster: altair would validate every part while it is made
+        sections = build_sections(runs, answered, rows, doctor)
+    return Page(runs=runs, answered=answered, sections=sections, rows=rows)
 
 
 def build_sections(
@@ -258,28 +272,10 @@ def _language_figures(runs: Runs) -> list[Figure]:
     return [language_scores(runs), *language_figures(runs, analyzed)]
 
 
-def page_figures(answered: Sequence[AnsweredRun]) -> list[Figure]:
-    """Return all figures of the page of scored runs."""
-    runs = runs_of(answered)
-    rows = read_rows(answered)
-    with debug_mode(False):
-        sections = build_sections(runs, answered, rows)
-    return Page(runs=runs, answered=answered, sections=sections, rows=rows).figures
-
-
 def render(page: Page, heading: str) -> str:
     """Return the whole HTML file."""
     runtime = gzip.decompress(VEGA.read_bytes()).decode()
     script = (_FOLDER / "page.js").read_text(encoding="utf-8").strip()
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    policy += "form-action 'none'; script-src"
-    for text in (runtime, script):
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        policy += f" 'sha256-{digest}'"
-    warnings: dict[str, list[str]] = {}  # the labels of the runs, by warning
-    for run in page.answered:
-        for warning in warnings_about(run):
-            warnings.setdefault(warning, []).append(run.label)
     published: dict[str, None] = {}  # the names of the models that are not the page's
     sources: dict[str, Sequence[str]] = {}
     score_tables = next(section.content for section in page.sections if section.id == "scores")
@@ -302,11 +298,11 @@ def render(page: Page, heading: str) -> str:
         dataset_title=DATASET_TITLES[page.runs.dataset],
         published=list(published),
         sources=sources,
-        warnings=warnings,
+        warnings=_labels_by_warning(page.answered),
         made_by=f"ruler-release {version('ruler-release')}",
         few=MIN_INDEPENDENT_ROWS,
         css=_css("dress.css") + _css("page.css") + _scale_css(),
-        policy=policy,
+        policy=_content_policy([runtime, script]),
         runtime=Markup(packed(runtime)),
         js=Markup(script),
         data=htmlsafe_json_dumps(
@@ -320,6 +316,28 @@ def render(page: Page, heading: str) -> str:
     before_rows, _, after_rows = html.rpartition(_ROWS)
     before_sentence, _, after_sentence = before_rows.rpartition(_ABOUT_ROWS)
     return f"{before_sentence}{sentence}{after_sentence}{packed_rows}{after_rows}"
+
+
+def _content_policy(scripts: Sequence[str]) -> str:
+    """Return the page's Content-Security-Policy, which allows these scripts and nothing from afar.
+
+    A script is allowed by its digest, so text from a run cannot become one.
+    """
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    policy += "form-action 'none'; script-src"
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy += f" 'sha256-{digest}'"
+    return policy
+
+
+def _labels_by_warning(answered: Sequence[AnsweredRun]) -> dict[str, list[str]]:
+    """Return the labels of the runs that each warning is about."""
+    labels: dict[str, list[str]] = {}
+    for run in answered:
+        for warning in warnings_about(run):
+            labels.setdefault(warning, []).append(run.label)
+    return labels
 
 
 def _script_data(page: Page) -> dict[str, Any]:

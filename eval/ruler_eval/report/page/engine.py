@@ -8,7 +8,7 @@ from typing import Any
 from ruler_common.text import shortened
 from ruler_eval.doctor.outcomes import OUTCOMES, STATES
 from ruler_eval.figures.figure import Column, Figure
-from ruler_eval.figures.runs import MAX_NOTE, short_text
+from ruler_eval.figures.runs import MAX_NOTE, short_fact
 
 
 def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, Figure]:
@@ -17,7 +17,7 @@ def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, Figure]:
     for condition in verdict["conditions"]:
         records.append(
             {
-                "condition": short_text(condition["title"]),
+                "condition": short_fact(condition["title"]),
                 "result": STATES[condition["state"]],
                 "words": shortened(condition["sentence"], MAX_NOTE),
             }

@@ -1,6 +1,6 @@
 """The rows behind the page's numbers: questions, answers, and the kinds of wrong answers.
 
-    rows = read_rows(open_runs([Path("runs/qwen")]))
+    rows = read_page_rows(open_answered_runs([Path("runs/qwen")]))
     rows.by_run[0]["vt_4k"].kinds[7]                  # "incomplete"
     rows.dialog["vt_4k"][0]["answers"]["Qwen"]["text"]
     text, sentence = fit_rows(rows.dialog, 900_000)   # "At most 10 rows of a configuration are …"
@@ -32,6 +32,7 @@ from ruler_eval.figures.series import Runs
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import state_of
 from ruler_eval.report.page.answers import AnsweredRun
+from ruler_eval.report.row_view import pieces_of
 from ruler_eval.score.results import RowState, row_values
 from ruler_eval.score.rows import ConfigScores
 from ruler_eval.tasks import family_of, row_of_prompt
@@ -97,7 +98,7 @@ class PageRows(NamedTuple):
     dialog: dict[str, list[dict[str, Any]]]
 
 
-def read_rows(runs: Sequence[AnsweredRun], every_error: bool = False) -> PageRows:
+def read_page_rows(runs: Sequence[AnsweredRun], every_error: bool = False) -> PageRows:
     """Read the rows behind the page's numbers; a run without answers has none.
 
     With `every_error` all wrong rows are sorted into kinds.
@@ -253,23 +254,18 @@ def dialog_row(row: PartialRow, runs: Sequence[ConfigRows]) -> dict[str, Any]:
 
 def _evidence(row: PartialRow) -> list[dict[str, Any]]:
     """Return the pieces of evidence in text order; those of the answer take precedence."""
-    spans = sorted(row.get("evidence") or (), key=lambda span: (not span["answer"], span["start"]))
+    pieces = sorted(pieces_of(row, _AROUND), key=lambda piece: (not piece.answer, piece.start))
     evidence = []
-    for span in sorted(spans[:_MAX_PIECES], key=lambda span: span["start"]):
+    for piece in sorted(pieces[:_MAX_PIECES], key=lambda piece: piece.start):
         item: dict[str, Any] = {
-            "depth": round(min(1.0, max(0.0, span["depth"])), 4),
-            "answer": bool(span["answer"]),
+            "depth": round(min(1.0, max(0.0, piece.depth)), 4),
+            "answer": piece.answer,
         }
-        start, end = int(span["start"]), int(span["end"])
-        text = row.get("input", "")
-        piece = text[start:end]
-        if piece.strip("."):
-            before = text[max(row["context_start"], start - _AROUND) : start]
-            after = text[end : min(row["context_end"], end + _AROUND)]
+        if piece.text.strip("."):
             texts = (
-                f"{'…' if len(before) == _AROUND else ''}{shortened(before, _AROUND)}",
-                shortened(piece, _MAX_PIECE),
-                f"{shortened(after, _AROUND)}{'…' if len(after) == _AROUND else ''}",
+                f"{'…' if len(piece.before) == _AROUND else ''}{shortened(piece.before, _AROUND)}",
+                shortened(piece.text, _MAX_PIECE),
+                f"{shortened(piece.after, _AROUND)}{'…' if len(piece.after) == _AROUND else ''}",
             )
             item["text"] = [_OMITTED.sub(" … ", text) for text in texts]
         evidence.append(item)

@@ -20,9 +20,9 @@ from ruler_eval.figures.scores import scores
 from ruler_eval.figures.series import Runs, ScoredRun, runs_of
 from ruler_eval.figures.summary import summary
 from ruler_eval.figures.task_scores import tasks
-from ruler_eval.report.page.answers import AnsweredRun, open_runs
+from ruler_eval.report.page.answers import AnsweredRun, open_answered_runs
 from ruler_eval.report.page.build import build_sections
-from ruler_eval.report.page.rows import PageRows, count_errors, read_rows
+from ruler_eval.report.page.rows import PageRows, count_errors, read_page_rows
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
 from tests.eval.scoring_helpers import right
@@ -31,7 +31,7 @@ from tests.in_process import ruler, ruler_error, ruler_output
 
 @pytest.fixture(scope="module")
 def answered(three_runs: list[Path]) -> list[AnsweredRun]:
-    return open_runs(three_runs)
+    return open_answered_runs(three_runs)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def page(answered: list[AnsweredRun]) -> Runs:
 
 @pytest.fixture(scope="module")
 def rows(answered: list[AnsweredRun]) -> PageRows:
-    return read_rows(answered)
+    return read_page_rows(answered)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_missing_rows_are_counted_among_all_rows_of_a_partial_result(write_run):
 
     run = write_run(first_row, configs=["vt_4k"])
     ruler_output("score", run, "--partial")
-    sentences = sentences_of(runs_of(open_runs([run])), [])
+    sentences = sentences_of(runs_of(open_answered_runs([run])), [])
     assert sentences[-1] == "Not answered to the end: run 4 missing of 5 rows."
 
 
@@ -293,7 +293,7 @@ def test_without_the_release_the_page_has_its_numbers_and_says_so(tmp_path, thre
     out = tmp_path / "report.html"
     ruler_output("report", tmp_path, "--out", out)
     assert "'/gone'" in html.unescape(out.read_text())
-    assert read_rows(open_runs([tmp_path])) == ([{}], {})
+    assert read_page_rows(open_answered_runs([tmp_path])) == ([{}], {})
 
 
 def test_results_without_the_file_of_their_rows_are_refused(tmp_path, three_runs):
@@ -310,10 +310,10 @@ def test_a_results_json_has_the_answers_that_were_scored(tmp_path, three_runs):
     """The folder itself would be scored again."""
     run = tmp_path / "run"
     shutil.copytree(three_runs[1], run)
-    before = read_rows(open_runs([run / "results.json"]))
+    before = read_page_rows(open_answered_runs([run / "results.json"]))
     for file in run.glob("*.jsonl"):
         file.write_text("")
-    after = read_rows(open_runs([run / "results.json"]))
+    after = read_page_rows(open_answered_runs([run / "results.json"]))
     assert after.dialog == before.dialog
 
 

@@ -13,8 +13,8 @@ import pytest
 from ruler_eval.example.write_example import RUNS
 from ruler_eval.figures.differences import pair_runs
 from ruler_eval.figures.series import runs_of
-from ruler_eval.report.page.answers import open_runs
-from ruler_eval.report.page.rows import count_errors, fit_rows, read_rows
+from ruler_eval.report.page.answers import open_answered_runs
+from ruler_eval.report.page.rows import count_errors, fit_rows, read_page_rows
 from ruler_eval.run.records import Records
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
@@ -88,7 +88,7 @@ def test_a_real_models_answers_have_their_page(tmp_path):
     how = ["--references", references]
     ruler_output("score", EXAMPLE / RUNS[0], *how, "--out", scored)
     ruler_output("report", scored, *how, "--out", tmp_path / "report.html")
-    rows = read_rows(open_runs([scored], references=references)).dialog
+    rows = read_page_rows(open_answered_runs([scored], references=references)).dialog
     counts = Counter(line["config"] for line in Records(EXAMPLE / RUNS[0]).read())
     assert {config: len(views) for config, views in rows.items()} == counts
 
@@ -99,9 +99,9 @@ def test_two_real_runs_of_kvpress_are_compared(tmp_path):
     for ratio, run in real.kvpress_runs().items():
         files.append(tmp_path / f"{ratio}.json")
         ruler_output("score", run, "--out", files[-1])
-    answered = open_runs(files, ["a", "b"])
+    answered = open_answered_runs(files, ["a", "b"])
     page = runs_of(answered)
     assert pair_runs(page)[0].comparison is not None
-    rows = read_rows(answered)
+    rows = read_page_rows(answered)
     assert sum(task.wrong for task in count_errors(page, rows.by_run)) > 1000
     assert len(rows.dialog) == 13

@@ -17,8 +17,8 @@ import pytest
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.task_scores import tasks
-from ruler_eval.report.page.answers import AnsweredRun, open_runs
-from ruler_eval.report.page.rows import read_rows
+from ruler_eval.report.page.answers import AnsweredRun, open_answered_runs
+from ruler_eval.report.page.rows import read_page_rows
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 from tests.in_process import ruler
 from tests.nightly import mostly_nightly
@@ -37,7 +37,7 @@ def opened(open_file, page_file) -> Callable[..., Any]:
 
 @pytest.fixture(scope="module")
 def answered(three_runs) -> list[AnsweredRun]:
-    return open_runs(three_runs)
+    return open_answered_runs(three_runs)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_hostile_answers_and_names_are_text(opened, answered, page_input):
     rows = rows_of(page, "niah_single_1 at 4K", series=2)
     answers = [part.text_content() for row in rows for part in row.query_selector_all(".answer")]
     label = page_input.series[2].label
-    rows_shown = read_rows(answered).dialog["niah_single_1_4k"]
+    rows_shown = read_page_rows(answered).dialog["niah_single_1_4k"]
     assert set(answers) >= {row["answers"][label]["text"] for row in rows_shown}
     assert {HOSTILE["markup"], HOSTILE["end"]} <= set(answers)
     assert all(row.query_selector(".answer").bounding_box()["width"] < 900 for row in rows)

@@ -13,8 +13,8 @@ from ruler_eval.figures.languages import language_figures
 from ruler_eval.figures.runs import warnings_about
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.task_scores import tasks
-from ruler_eval.report.page.answers import AnsweredRun, open_runs
-from ruler_eval.report.page.rows import read_rows
+from ruler_eval.report.page.answers import AnsweredRun, open_answered_runs
+from ruler_eval.report.page.rows import read_page_rows
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import (
     DESK,
@@ -28,7 +28,7 @@ from tests.eval.scoring_helpers import right
 
 @pytest.fixture(scope="module")
 def answered(language_runs: list[Path]) -> list[AnsweredRun]:
-    return open_runs(language_runs)
+    return open_answered_runs(language_runs)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_run_on_pairs_of_languages_only_says_so_and_has_no_table_of_resources(
     release = language_runs[0].parent / "oneruler"
     pairs = [f"niah_single_8k_{pair}_cl100k" for pair in ("en-ko", "ko-en")]
     run = write_run(tmp_path / "pairs", release, right, "Pairs", pairs)
-    page = runs_of(open_runs([run]))
+    page = runs_of(open_answered_runs([run]))
     assert tasks(page)[0].title == "Pairs, oneruler, cl100k, mean over pairs of languages"
     assert "resources" not in [figure.name for figure in languages(page)]
 
@@ -135,7 +135,7 @@ def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
 
 
 def test_the_page_has_every_row_and_a_table_for_every_figure(answered, languages_file):
-    assert len(read_rows(answered).dialog) == 5 * 5 * 2
+    assert len(read_page_rows(answered).dialog) == 5 * 5 * 2
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from ruler_eval.figures.series import runs_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page import rows as page_rows
-from ruler_eval.report.page.answers import AnsweredRun, open_runs
+from ruler_eval.report.page.answers import AnsweredRun, open_answered_runs
 from ruler_eval.report.page.build import VEGA
-from ruler_eval.report.page.rows import count_errors, error_note, read_rows, show_command
+from ruler_eval.report.page.rows import count_errors, error_note, read_page_rows, show_command
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler_output
 
 
 def errors_of(page, **options):
     """The kinds of errors of a page, and its note about them."""
-    errors = count_errors(runs_of(page), read_rows(page, **options).by_run)
+    errors = count_errors(runs_of(page), read_page_rows(page, **options).by_run)
     return errors, error_note(page, errors)
 
 
@@ -27,7 +27,7 @@ def test_of_a_large_release_the_first_rows_are_sorted_and_the_page_says_how_many
     two_runs, monkeypatch
 ):
     monkeypatch.setattr(page_rows, "SORTED_CHARACTERS", 1)
-    page = open_runs(two_runs)
+    page = open_answered_runs(two_runs)
     errors, note = errors_of(page)
     assert [(task.wrong, task.kinds.total()) for task in errors] == [
         *[(60, 25)] * 4,
@@ -42,7 +42,7 @@ def test_of_a_large_release_the_first_rows_are_sorted_and_the_page_says_how_many
 def test_every_shown_row_has_its_kind_and_the_text_around_its_evidence(two_runs, monkeypatch):
     monkeypatch.setattr(page_rows, "SORTED_CHARACTERS", 1)
     monkeypatch.setattr(page_rows, "MIN_SORTED_ROWS", 1)
-    rows = read_rows(open_runs(two_runs))
+    rows = read_page_rows(open_answered_runs(two_runs))
     dialog_rows = rows.dialog["niah_single_8k_pl_cl100k"]
     assert len(dialog_rows) == 20
     assert len(rows.by_run[0]["niah_single_8k_pl_cl100k"].kinds) == 1  # counted in the bars
@@ -76,8 +76,8 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     settings = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**settings, "repeats": 2}))
     ruler_output("score", run)
-    page = open_runs([run])
-    rows = read_rows(page)
+    page = open_answered_runs([run])
+    rows = read_page_rows(page)
     (task,), note = errors_of(page)
     assert (task.rows, task.wrong, task.kinds.total()) == (5, 2, 2)
     assert "were sorted" not in note
