@@ -95,7 +95,7 @@ def row_table(cells, rows_of):
         n = len(rows_of[name]["index"])
         facts = {"config": name, "task": cell["task"], "length": cell["length"]}
         facts |= {"language": languages_of(cell), "state": "ok", "references": "00000000"}
-        facts |= {"found": 0, "right": 0}
+        facts |= {"truncated_scored": False, "found": 0, "right": 0}
         for column, values in table.items():
             values += rows_of[name].get(column) or [facts.get(column)] * n
     return table

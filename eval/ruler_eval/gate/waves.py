@@ -43,15 +43,18 @@ class ScoredRows:
     unanswered: dict[str, set[int]] = field(default_factory=dict)
     """Rows that failed or are missing."""
     truncated: dict[str, set[int]] = field(default_factory=dict)
+    """Rows whose truncated answers count as wrong."""
 
     @classmethod
     def from_results(cls, results: Results) -> ScoredRows:
         """Return the rows of results."""
         unanswered: dict[str, set[int]] = {}
         truncated: dict[str, set[int]] = {}
+        scored = row_values(results, "truncated_scored")
         for name, states in row_values(results, "state").items():
             unanswered[name] = {index for index, state in states.items() if state in UNANSWERED}
-            truncated[name] = {index for index, state in states.items() if state == "truncated"}
+            ended = {index for index, state in states.items() if state == "truncated"}
+            truncated[name] = {index for index in ended if not scored[name][index]}
         scores = row_values(results, "score")
         return cls(scores=scores, unanswered=unanswered, truncated=truncated)
 
@@ -129,7 +132,7 @@ class RunInWaves:
         name, index = record["config"], record["index"]
         result = score_record(record, self._rows[name][index], self._release, self._rules)
         self.rows.scores[name][index] = result.score
-        if result.state == "truncated":
+        if result.state == "truncated" and not result.truncated_scored:
             self.rows.truncated[name].add(index)
         if record["finish_reason"] == "error":
             self.rows.unanswered[name].add(index)

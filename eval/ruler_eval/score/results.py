@@ -111,7 +111,7 @@ UNPROVED: dict[Proof, str] = {
 Interval = list[float]
 RowState = Literal["ok", "truncated", "missing", "failed", "does_not_fit"]
 RowColumn = Literal[
-    "score", "state", "found", "right", "thinking_tokens", "prompt_tokens",
+    "score", "state", "truncated_scored", "found", "right", "thinking_tokens", "prompt_tokens",
     "references", "question", "prompt", "document",
 ]  # fmt: skip
 UNANSWERED: tuple[RowState, ...] = ("missing", "failed")
@@ -131,6 +131,7 @@ class RowTable(TypedDict):
     index: list[int]
     score: list[float]
     state: list[RowState]
+    truncated_scored: list[bool]
     found: list[float]
     right: list[int]
     thinking_tokens: list[int | None]
@@ -487,6 +488,7 @@ def row_table(lines: Lines) -> RowTable:
         values = cast(list[Any], lines[column])
         columns[column] = [values[start] for start, _ in spans]
     scores, states, found = lines["score"], lines["state"], lines["found"]
+    scored = lines["truncated_scored"]
     columns["right"] = [scores[start:end].count(1) for start, end in spans]
     for start, end in spans:
         samples = end - start
@@ -494,11 +496,14 @@ def row_table(lines: Lines) -> RowTable:
             columns["score"].append(scores[start])
             columns["found"].append(found[start])
             columns["state"].append(states[start])
+            columns["truncated_scored"].append(scored[start])
             continue
         columns["score"].append(math.fsum(scores[start:end]) / samples)
         columns["found"].append(math.fsum(found[start:end]) / samples)
         trouble = [state for state in states[start:end] if state not in ("ok", "missing")]
         columns["state"].append(trouble[0] if trouble else states[start])
+        ended = [scored[place] for place in range(start, end) if states[place] == "truncated"]
+        columns["truncated_scored"].append(bool(ended) and all(ended))
     return cast(RowTable, columns)
 
 

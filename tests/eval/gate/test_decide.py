@@ -46,6 +46,16 @@ def test_equal_runs_stop_early_and_a_failed_one_too():
     assert same["interval"][0] < 0 < same["interval"][1] < 20
 
 
+def test_a_truncated_row_that_its_text_was_scored_by_is_not_counted_as_truncated():
+    base = run(vt_4k=0)
+    change_column(base, "state", "vt_4k", ["truncated"] * ROWS)
+    change_column(base, "truncated_scored", "vt_4k", [True] * ROWS)
+    assert decided(base, run("b", vt_4k=0), 20)["a"]["truncated"] == 0
+    change_column(base, "truncated_scored", "vt_4k", [False] * ROWS)
+    decision = decided(base, run("b", vt_4k=0), 20)
+    assert decision["a"]["truncated"] == decision["rows"]
+
+
 @pytest.mark.parametrize(
     ("margin", "verdict"), [(9.9, "larger"), (10, "larger"), (10.1, "smaller")]
 )
