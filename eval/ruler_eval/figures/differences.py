@@ -457,13 +457,10 @@ def unpaired_rows(result: Comparison) -> str:
 
 def unanswered_rows(result: Comparison) -> str:
     """Return how the rows of both models ended, and the verdict without unanswered rows."""
-    a, b = counts_line(result["a"]), counts_line(result["b"])
-    if not a and not b:
-        return ""
-    text = f"Rows of A: {a or 'all answered'}. Rows of B: {b or 'all answered'}."
+    text = _ends_of_rows({"A": result["a"], "B": result["b"]})
     if "answered" not in result:
         return text
-    text += " A row that failed or is missing counts as wrong. "
+    text += " "
     mean = result["answered"]
     if mean is None:
         return text + "No row was answered by both models."
@@ -475,6 +472,21 @@ def unanswered_rows(result: Comparison) -> str:
         verdict = _VERDICTS[result["decision"]["answered"]]
         text += f", {verdict} {result['decision']['max_drop']:g}"
     return f"{text}."
+
+
+def _ends_of_rows(models: Mapping[str, ComparedModel]) -> str:
+    """Return how the rows of models ended; "" if all were answered completely."""
+    lines = {name: counts_line(model) for name, model in models.items()}
+    if not any(lines.values()):
+        return ""
+    sentences = [f"Rows of {name}: {line or 'all answered'}." for name, line in lines.items()]
+    unanswered = 0
+    for model in models.values():
+        counts = model["counts"]
+        unanswered += counts["failed"] + counts["missing"] + counts["does_not_fit"]
+    if unanswered:
+        sentences.append("A row that failed or is missing counts as wrong.")
+    return " ".join(sentences)
 
 
 def counts_line(model: ComparedModel) -> str:
@@ -562,7 +574,8 @@ def seed_figures(result: SeedComparison) -> list[Figure]:
         records=records,
         column_note=note,
     )
-    verdict = Figure(name="verdict", title="", sentences=[text])
+    sentences = [text, _ends_of_rows({"A": result["a"], "B": result["b"]})]
+    verdict = Figure(name="verdict", title="", sentences=[*filter(None, sentences)])
     models = Figure(name="models", title="", sentences=_models(result, result["seeds"]))
     return [verdict, models, table]
 
@@ -601,8 +614,9 @@ def rank_figures(result: Ranking) -> list[Figure]:
         text += f"{', '.join(rivals)} may also be first (95 %)."
     else:
         text += "no other model can be first (95 %)."
+    ends = _ends_of_rows({model["model"] or "unnamed model": model for model in result["models"]})
     return [
-        Figure(name="verdict", title="", sentences=[text]),
+        Figure(name="verdict", title="", sentences=[*filter(None, [text, ends])]),
         Figure(name="models", title="", sentences=[_model(model) for model in result["models"]]),
         Figure(
             name="ranks",

@@ -40,6 +40,14 @@ def test_the_weighting_decides_who_is_first():
     assert result["weighted_inc"][0]["score"] == pytest.approx((65 + 2 * 100) / 3)
 
 
+def test_failed_rows_are_named_beside_the_verdict():
+    models = {name: model(name, vt_4k=wrong) for name, wrong in (("a", 0), ("b", 2), ("c", 60))}
+    models["c"]["configurations"]["vt_4k"]["failed"] = 60
+    verdict = render(rank_figures(ranks(models))[:1], "text")
+    assert "Rows of a: all answered. Rows of b: all answered. Rows of c: 60 failed." in verdict
+    assert "failed or is missing counts as wrong" in verdict
+
+
 def test_equal_models_share_a_rank_and_few_rows_leave_all_possible():
     same = {name: model(name, vt_4k=5) for name in "abc"}
     assert {(item["rank"], *item["ranks"]) for item in ranks(same)["average"]} == {(1, 1, 3)}
