@@ -47,6 +47,8 @@ TROUBLES: Mapping[Trouble, str] = {
 """The counts of rows, in words. A truncated row that was scored by its text is counted as that."""
 HARMLESS: Collection[Trouble] = ("truncated_scored", "thinking")
 """What makes no score doubtful."""
+NOT_WHOLE: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
+"""The troubles of rows that have no whole answer."""
 _MAX_FACT = 120  # characters
 MAX_NOTE = 4 * _MAX_FACT
 _MAX_NOTES = 40
@@ -73,6 +75,15 @@ def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
 def troubles_in_words(counts: Mapping[Trouble, int]) -> list[str]:
     """Return counts in words, without zeros: `3 failed`, `1 truncated`."""
     return [f"{count:,} {TROUBLES[trouble]}" for trouble, count in counts.items() if count]
+
+
+def rows_not_whole(run: ScoredRun) -> str:
+    """Return the numbers of rows that have no whole answer: `3 failed of 500 rows`, or ""."""
+    cells = run.results["configurations"]
+    counts = count_troubles(cells)
+    named = troubles_in_words({key: counts.get(key, 0) for key in NOT_WHOLE})
+    rows = sum(cell["rows_requested"] for cell in cells.values())
+    return f"{', '.join(named)} of {number_of(rows, 'row')}" if named else ""
 
 
 def is_doubtful(counts: Collection[Trouble]) -> bool:
@@ -338,6 +349,9 @@ def _method(run: ScoredRun) -> str:
         f"Answers were scored by ruler-release's rules, version {results['score_version']} "
         f"({facts['Rules']}).",
     ]
+    sentences += [f"{warning}." for warning in warnings_of(results)]
+    if unanswered := rows_not_whole(run):
+        sentences.append(f"Not answered to the end: {unanswered}.")
     settings = {
         "Prompt mode": facts["Mode"],
         "reasoning": facts["Reasoning"],

@@ -20,13 +20,11 @@ from ruler_eval.figures.differences import Pair
 from ruler_eval.figures.effective import effective_length, relative_length
 from ruler_eval.figures.figure import Figure, score_text
 from ruler_eval.figures.losses import loss_text, task_losses
-from ruler_eval.figures.runs import Trouble, count_troubles, troubles_in_words
+from ruler_eval.figures.runs import rows_not_whole
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import LengthLoss
 
-NOT_WHOLE: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
-"""The troubles of rows that have no whole answer."""
 MAX_TASKS, MAX_KINDS = 3, 3
 """The largest number of tasks and of kinds of errors that a sentence names."""
 BROKEN = 0.5
@@ -58,7 +56,7 @@ def summary(
         sentences += _lowest_score(ranked[0])
     if not runs.has_one_length:
         sentences += _length_sentences(runs, ranked)
-    sentences += _unanswered(runs)
+    sentences += unanswered(runs)
     return Figure(
         name="summary",
         title="In short",
@@ -298,14 +296,7 @@ def _length_sentences(runs: Runs, ranked: Sequence[Series]) -> list[str]:
     return [f"{level}: {'; '.join(texts)}." for level, texts in by_level.items()]
 
 
-def _unanswered(runs: Runs) -> list[str]:
+def unanswered(runs: Runs) -> list[str]:
     """Return the numbers of rows that have no whole answer and count as wrong."""
-    unanswered = []
-    for run in runs.runs:
-        cells = run.results["configurations"]
-        counts = count_troubles(cells)
-        named = troubles_in_words({key: counts.get(key, 0) for key in NOT_WHOLE})
-        if named:
-            rows = sum(cell["rows_requested"] for cell in cells.values())
-            unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")
-    return [f"Not answered to the end: {'; '.join(unanswered)}."] if unanswered else []
+    texts = [f"{run.label} {text}" for run in runs.runs if (text := rows_not_whole(run))]
+    return [f"Not answered to the end: {'; '.join(texts)}."] if texts else []
