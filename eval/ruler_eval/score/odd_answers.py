@@ -3,7 +3,7 @@
     notes_on_answers(lines)     # ["40 wrong answers are word for word the same, 'Sorry, …' (…"]
 
 A gateway may answer in the model's place, a server may mix up requests, and a file may number its
-rows from 1.
+rows from 1, or have the scores of answers in place of the answers.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ MAX_SHOWN = 80
 """Characters of an answer that are shown."""
 MIN_OTHERS, MIN_OTHERS_SHARE = 3, 0.02
 """How many answers of a configuration, and which share, hold a reference of another row."""
+SCORE = re.compile(r"-?\d{1,3}(\.\d*)?|true|false", re.IGNORECASE)
+"""An answer that may be a score; no task asks for numbers this short."""
 MIN_NUMBER = 7
 """Characters of a number that two rows do not share by chance."""
 
 
 def notes_on_answers(lines: Lines) -> list[str]:
     """Return a sentence for each thing that wrong answers have in common."""
-    return [*_equal_answers(lines), *_answers_of_other_rows(lines)]
+    return [*_equal_answers(lines), *_answers_of_other_rows(lines), *_scores(lines)]
 
 
 def _wrong(lines: Lines) -> list[tuple[int, str]]:
@@ -83,3 +85,15 @@ def _answers_of_other_rows(lines: Lines) -> list[str]:
                 "rows are numbered in another way, such as from 1, or the server mixed up requests"
             )
     return notes
+
+
+def _scores(lines: Lines) -> list[str]:
+    """Return a note if all answers look like scores, and none is right."""
+    answers = [answer.strip() for _, answer in _wrong(lines) if answer.strip()]
+    is_wrong = not any(lines["found"])
+    if len(answers) < MIN_EQUAL or not (is_wrong and all(map(SCORE.fullmatch, answers))):
+        return []
+    return [
+        f"all {len(answers):,} answers are numbers of up to three digits, such as "
+        f"'{shortened(answers[0], MAX_SHOWN)}': are they scores and not what the model wrote?"
+    ]
