@@ -17,7 +17,9 @@ from ruler_eval.score.results import Lines
 MIN_EQUAL, MIN_SHARE = 5, 0.05
 """How many rows, and which share of those answered, have the same wrong answer."""
 MIN_CHARACTERS = 20
-"""A shorter answer may be a guess that many rows share."""
+"""A shorter answer may be a guess that many rows share, unless half of the answers are this one."""
+ERROR = re.compile(r"\W*(\w*(error|exception)\b|traceback|http \d{3})", re.IGNORECASE)
+"""How an error begins that a program stored as the answer; its numbers and ids differ by row."""
 MAX_SHOWN = 80
 """Characters of an answer that are shown."""
 MIN_OTHERS, MIN_OTHERS_SHARE = 3, 0.02
@@ -44,13 +46,16 @@ def _equal_answers(lines: Lines) -> list[str]:
     rows: dict[str, set[tuple[str, int]]] = {}
     for place, answer in _wrong(lines):
         text = answer.strip()
-        if len(text) >= MIN_CHARACTERS:
+        if ERROR.match(text):
+            text = re.sub(r"\w*\d\w*(-\w+)*", "…", text)
+        if text:
             first.setdefault(text, place)
             rows.setdefault(text, set()).add((lines["config"][place], lines["index"][place]))
     answered = sum(answer is not None for answer in lines["answer"])
     notes = []
     for text, equal in rows.items():
-        if len(equal) >= max(MIN_EQUAL, MIN_SHARE * answered):
+        share = MIN_SHARE if len(text) >= MIN_CHARACTERS else 0.5
+        if len(equal) >= max(MIN_EQUAL, share * answered):
             row = f"{lines['config'][first[text]]} row {lines['index'][first[text]]}"
             notes.append(
                 f"{len(equal):,} wrong answers are word for word the same, "
