@@ -26,7 +26,7 @@ from ruler_eval.figures.figure import (
     record_of,
 )
 from ruler_eval.figures.published import published_means
-from ruler_eval.figures.series import Runs, Series
+from ruler_eval.figures.series import Runs, Series, complete_lengths
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
 from ruler_eval.score.intervals import (
     CONFIDENCE,
@@ -198,15 +198,6 @@ def _score_record(series: Series, name: str) -> Record:
         record |= {key: group[key]["score"], f"{key} interval": group[key]["interval"]}
     record["area"] = group["area"]["score"]
     return record
-
-
-def complete_lengths(group: GroupSummary) -> list[str]:
-    """Return the lengths that count in the averages: those at which every task was scored."""
-    names = []
-    for length, mean in group["lengths"].items():
-        if mean["tokens"] and mean["score"] is not None and not mean["lacking"]:
-            names.append(length)
-    return names
 
 
 def _tasks_of(mean: LengthMean, group: GroupSummary) -> str:
