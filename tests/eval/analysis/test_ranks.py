@@ -76,6 +76,19 @@ def test_only_rows_of_all_models_count_and_a_partial_result_is_marked():
     assert text.count("PARTIAL: only rows with a prediction count") == 1
 
 
+def test_the_possible_ranks_are_by_the_rows_of_the_averages():
+    """The second model is better on the rows that the third lacks."""
+    scores = {"a": [1.0] * 60 + [0.0] * 140, "b": [0.5] * 60 + [1.0] * 140, "c": [0.2] * 60}
+    models = {name: results(name, vt_4k=rows) for name, rows in scores.items()}
+    for item in models.values():
+        item["configurations"]["vt_4k"]["max_length"] = 4096
+    assert [(item["model"], item["rank"], item["ranks"]) for item in ranks(models)["average"]] == [
+        ("a", 1, [1, 1]),
+        ("b", 2, [2, 2]),
+        ("c", 3, [3, 3]),
+    ]
+
+
 def test_the_ranks_hold_the_true_one_of_models_that_hardly_differ():
     """Five models of 80 to 84 %: each interval of ranks is to hold in 95 % of the draws."""
     truth = dict(zip("abcde", (0.84, 0.83, 0.82, 0.81, 0.8), strict=True))
