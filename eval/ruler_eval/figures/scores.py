@@ -45,7 +45,6 @@ AVERAGES: tuple[tuple[Literal["weighted_inc", "average", "weighted_dec"], str], 
 """The averages over the lengths, and the headers of their columns."""
 BELOW = "†"
 FEWER = "‡"
-OTHER_TASKS = "* a mean over different tasks than the other means of this row."
 WEIGHTS = "inc, dec: averages in which longer, and in which shorter, lengths weigh more."
 EFFECTIVE = "effective: the longest length with a score at or above the threshold."
 BRACKETS = "In brackets: by the lower and by the upper ends of the scores' intervals."
@@ -81,7 +80,7 @@ def _score_table(runs: Runs, place: int, with_published: bool) -> Figure:
             "Averages over fewer lengths cannot be compared with the others: such models are last."
         )
     if any(record["is_partial"] for record in records):
-        note.append(OTHER_TASKS)
+        note.append(other_tasks(runs))
     widest, others = _mark_other_tasks(runs, records, name)
     note += others
     return Figure(
@@ -108,7 +107,7 @@ def groups(runs: Runs) -> Figure:
     columns = [Column("group", "tasks"), *columns[2:]]
     if len(runs.series) > 1:
         columns.insert(0, MODEL)
-    notes = [OTHER_TASKS] if any(record["is_partial"] for record in records) else []
+    notes = [other_tasks(runs)] if any(record["is_partial"] for record in records) else []
     if not runs.has_one_length:
         columns.append(Column("area", "area"))
     return Figure(
@@ -386,8 +385,14 @@ def mean_name(group: GroupSummary) -> str:
     return f"mean of {scored} of {tasks}"
 
 
+def other_tasks(runs: Runs) -> str:
+    """Return what the mark of `marked_means` means."""
+    what = "tasks or languages" if runs.dataset == "oneruler" else "tasks"
+    return f"* a mean over different {what} than the other means of this row."
+
+
 def marked_means(group: GroupSummary) -> dict[str, bool]:
-    """Return whether the mean at each length is over other tasks than most means."""
+    """Return whether the mean at each length is over other tasks or languages than most means."""
     max_tasks = 0
     usual: list[str] = []
     for mean in group["lengths"].values():
