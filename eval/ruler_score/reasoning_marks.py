@@ -100,6 +100,7 @@ _FENCE = r"(?:\A|(?<=\n))(?P<fence>```)(?:think|thinking|thoughts?|reasoning)[ \
 _PAIRS = {
     "<|inner_prefix|>": "<|inner_suffix|>",  # Apertus
     "[unused16]": "[unused17]",  # openPangu
+    "<start_working_out>": "<end_working_out>",  # models trained with Unsloth's GRPO notebooks
 }
 """Marks with names that say nothing."""
 _OPENINGS, _CLOSINGS = list(_PAIRS), list(_PAIRS.values())

@@ -13,9 +13,10 @@ milliseconds.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 # All modules of the metric are imported here, because `evaluate` copies only those.
@@ -202,10 +203,16 @@ def _custom_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Language
     return rules
 
 
+_NO_LISTS = (str, Mapping, Set)
+"""What has items, but not one for each row or reference, or in no order."""
+
+_PRINTED_LIST = re.compile(r"\s*\[\s*(['\"]).*\1\s*\]\s*", re.DOTALL)
+
+
 def check_rows(predictions: Any, references: Any) -> None:
     """Raise ValueError for columns of different lengths and references that are not lists."""
     for name, values in (("predictions", predictions), ("references", references)):
-        if values is None or isinstance(values, str):
+        if values is None or isinstance(values, _NO_LISTS):
             raise ValueError(f"{name} must be a list with one item per row.")
     if len(predictions) != len(references):
         raise ValueError(
@@ -215,12 +222,14 @@ def check_rows(predictions: Any, references: Any) -> None:
     for row, (text, outputs) in enumerate(zip(predictions, references, strict=True)):
         if not (text is None or isinstance(text, str)):
             raise ValueError(f"predictions[{row}] is not a string but {type(text).__name__}.")
-        if isinstance(outputs, str) or not hasattr(outputs, "__len__"):
+        if isinstance(outputs, _NO_LISTS) or not hasattr(outputs, "__len__"):
             raise ValueError(f"references[{row}] must be a list of strings: [['a'], ['b', 'c']].")
         if not len(outputs) or not all(isinstance(reference, str) for reference in outputs):
             raise ValueError(f"references[{row}] must have at least one string, and only strings.")
         if not all(reference.strip() for reference in outputs):
             raise ValueError(f"references[{row}] has an empty string, which every answer contains.")
+        if len(outputs) == 1 and _PRINTED_LIST.fullmatch(outputs[0]):
+            raise ValueError(f"references[{row}] has the text of a list: pass the list itself.")
 
 
 if "evaluate" in sys.modules:  # importing it takes seconds, which only its users need
@@ -248,6 +257,11 @@ if "evaluate" in sys.modules:  # importing it takes seconds, which only its user
 
         def _enforce_nested_string_type(self, *_: Any) -> None:
             """Do nothing: `evaluate` checks only the first row, `check_rows` checks all."""
+
+        def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+            """Add a row. Raises ValueError for references that are not a list."""
+            check_rows([prediction], [reference])
+            super().add(prediction=prediction, reference=reference, **kwargs)
 
         def add_batch(
             self, *, predictions: Any = None, references: Any = None, **kwargs: Any

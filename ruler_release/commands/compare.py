@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ruler_common.errors import RulerError
 from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, check_options, names_in
-from ruler_common.text import announce, show
+from ruler_common.text import announce, note, show
 from ruler_release import api
 from ruler_release.commands.score import SHOWN, Format, Markdown
 
@@ -228,6 +228,7 @@ def analyze(options: AnalyzeCommand) -> None:
 
     Example: ruler analyze -d oneruler --tokenizer cl100k_base --tokenizer o200k_base
     """
+    from ruler_eval.figures.catalogue import doubts
     from ruler_eval.figures.languages import language_figures, text_tokens
     from ruler_eval.figures.series import open_runs
     from ruler_eval.report.render import render
@@ -238,6 +239,8 @@ def analyze(options: AnalyzeCommand) -> None:
     figures: list[Figure] = []
     if options.results:
         runs = open_runs(options.results, options.names)
+        for sentence in doubts(runs):
+            note(sentence)
         if runs.dataset == "ruler":
             if options.errors or options.lengths:
                 raise RulerError("--errors and --lengths are for ONERULER: leave them out.")

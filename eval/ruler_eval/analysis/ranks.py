@@ -21,6 +21,7 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import (
     ComparedModel,
+    PairedRows,
     Pairs,
     model_of,
     paired_cells,
@@ -60,16 +61,20 @@ def ranks(results: Mapping[str, Results]) -> Ranking:
     scores = {model: row_values(result, "score") for model, result in results.items()}
     first = next(iter(results.values()))
     cells: dict[str, Cell] = {}
+    shared_rows: dict[str, list[int]] = {}
     means: dict[str, dict[str, float]] = {model: {} for model in results}  # over shared rows, 0 … 1
     for name, cell in first["configurations"].items():
         shared = set.intersection(*[set(rows.get(name, ())) for rows in scores.values()])
         if shared and not is_control(cell):
             cells[name] = cell
+            shared_rows[name] = sorted(shared)
             for model, rows in scores.items():
-                means[model][name] = float(np.mean([rows[name][index] for index in sorted(shared)]))
+                means[model][name] = float(np.mean([rows[name][i] for i in shared_rows[name]]))
     if not cells:
         raise RulerError("The results share no rows: score them on the same configurations.")
-    pairs = {(a, b): paired_cells(results[a], results[b]) for a, b in combinations(results, 2)}
+    pairs = {}
+    for a, b in combinations(results, 2):
+        pairs[a, b] = _of_rows(paired_cells(results[a], results[b]), shared_rows)
     lengths = lengths_of(cells.values())
     counts = Counter(cell["length"] for cell in cells.values())
 
@@ -86,6 +91,17 @@ def ranks(results: Mapping[str, Results]) -> Ranking:
         "weighted_dec": ranked(weights(len(lengths), "dec")),
         "models": [model_of(result, cells) for result in results.values()],
     }
+
+
+def _of_rows(pairs: Pairs, chosen: Mapping[str, Sequence[int]]) -> Pairs:
+    """Return the pairs of some rows of each configuration."""
+    kept = {}
+    for name, indices in chosen.items():
+        rows = pairs.rows[name]
+        is_kept = np.isin(rows.index, indices)
+        columns = (rows.index, rows.a, rows.b, rows.is_answered)
+        kept[name] = PairedRows(*(column[is_kept] for column in columns))
+    return Pairs(kept, pairs.cells, pairs.documents)
 
 
 def _ranked(

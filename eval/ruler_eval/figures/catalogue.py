@@ -31,8 +31,9 @@ from ruler_eval.figures.runs import (
 from ruler_eval.figures.scores import averages, groups, scores
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.structure import complexity, correlation_of
-from ruler_eval.figures.summary import summary
+from ruler_eval.figures.summary import summary, unanswered
 from ruler_eval.figures.task_scores import cells, control, tasks, variants, words
+from ruler_eval.score.results import warnings_of
 from ruler_eval.score.troubles import count_troubles, troubles_in_words
 
 FIGURES: dict[str, Callable[[Runs], list[Figure]]] = {
@@ -83,6 +84,14 @@ def chosen_figures(runs: Runs, names: Sequence[str]) -> list[Figure]:
             raise RulerError(f"The figure '{name}' has nothing to show of these runs.")
         figures += found
     return figures
+
+
+def doubts(runs: Runs) -> list[str]:
+    """Return what a figure alone does not say: warnings, and rows without a whole answer."""
+    sentences = []
+    for run in runs.runs:
+        sentences += [f"{run.label}: {warning}." for warning in warnings_of(run.results)]
+    return [*sentences, *unanswered(runs)]
 
 
 # ---- What `ruler score` shows ------------------------------------------------------------------

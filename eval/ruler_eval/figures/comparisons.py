@@ -8,7 +8,7 @@ three or more runs ranks (ranks.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.text import bounds, number, number_of, shortened, some_of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ruler_eval.analysis.seeds import SeedComparison
 
 _MAX_SETTING = 40  # characters
+_UNANSWERED = {"failed", "missing", "does_not_fit"}
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "which is below",
     "larger": "which is above",
@@ -133,13 +134,10 @@ def unpaired_rows(result: Comparison) -> str:
 
 def unanswered_rows(result: Comparison) -> str:
     """Return how the rows of both models ended, and the verdict without unanswered rows."""
-    a, b = counts_line(result["a"]), counts_line(result["b"])
-    if not a and not b:
-        return ""
-    text = f"Rows of A: {a or 'all answered'}. Rows of B: {b or 'all answered'}."
+    text = _ends_of_rows([("A", result["a"]), ("B", result["b"])])
     if "answered" not in result:
         return text
-    text += " A row that failed or is missing counts as wrong. "
+    text += " "
     mean = result["answered"]
     if mean is None:
         return text + "No row was answered by both models."
@@ -151,6 +149,17 @@ def unanswered_rows(result: Comparison) -> str:
         verdict = _VERDICTS[result["decision"]["answered"]]
         text += f", {verdict} {result['decision']['max_drop']:g}"
     return f"{text}."
+
+
+def _ends_of_rows(models: Sequence[tuple[str, ComparedModel]]) -> str:
+    """Return how the rows of named models ended; "" if all were answered completely."""
+    lines = [(name, counts_line(model)) for name, model in models]
+    if not any(line for _, line in lines):
+        return ""
+    sentences = [f"Rows of {name}: {line or 'all answered'}." for name, line in lines]
+    if any(model["counts"].keys() & _UNANSWERED for _, model in models):
+        sentences.append("A row that failed or is missing counts as wrong.")
+    return " ".join(sentences)
 
 
 def counts_line(model: ComparedModel) -> str:
@@ -231,7 +240,8 @@ def seed_figures(result: SeedComparison) -> list[Figure]:
         records=records,
         column_note=note,
     )
-    verdict = Figure(name="verdict", title="", sentences=[text])
+    sentences = [text, _ends_of_rows([("A", result["a"]), ("B", result["b"])])]
+    verdict = Figure(name="verdict", title="", sentences=[*filter(None, sentences)])
     models = Figure(name="models", title="", sentences=_models(result, result["seeds"]))
     return [verdict, models, table]
 
@@ -270,8 +280,9 @@ def rank_figures(result: Ranking) -> list[Figure]:
         text += f"{', '.join(rivals)} may also be first (95 %)."
     else:
         text += "no other model can be first (95 %)."
+    ends = _ends_of_rows([(model["model"] or "unnamed model", model) for model in result["models"]])
     return [
-        Figure(name="verdict", title="", sentences=[text]),
+        Figure(name="verdict", title="", sentences=[*filter(None, [text, ends])]),
         Figure(name="models", title="", sentences=[_model(model) for model in result["models"]]),
         Figure(
             name="ranks",

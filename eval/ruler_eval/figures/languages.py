@@ -35,8 +35,8 @@ from ruler_eval.figures.figure import (
     score_fields,
     score_text,
 )
-from ruler_eval.figures.scores import MEANS, OTHER_TASKS, marked_means
-from ruler_eval.figures.series import Runs, Series, chosen
+from ruler_eval.figures.scores import MEANS, marked_means, other_tasks
+from ruler_eval.figures.series import Runs, Series, chosen, complete_lengths
 from ruler_eval.figures.task_scores import heat_map
 from ruler_eval.prediction import ABLATION
 
@@ -78,7 +78,7 @@ def language_scores(runs: Runs, with_intervals: bool = True) -> Figure:
         title=f"Languages by lengths: mean of the tasks in percent{intervals}",
         columns=[LANGUAGE, LENGTH, MODEL, SCORE, INTERVAL],
         records=records if len(codes) > 1 else [],
-        note=OTHER_TASKS if any(record["mark"] for record in records) else "",
+        note=other_tasks(runs) if any(record["mark"] for record in records) else "",
         pivot=Pivot(LANGUAGE, "column", Column("score", "cell", mark="mark")),
         fold="Languages by lengths, the models side by side",
         is_open=True,
@@ -109,11 +109,14 @@ def _language_records(
 
 
 def _averages_of_languages(runs: Runs) -> list[Record]:
-    """Return the average over the lengths of each language that has one."""
+    """Return the average over the lengths of each language that was scored at all of them."""
     records = []
+    lengths = [length for length, tokens in runs.lengths.items() if tokens]
     for series in runs.series:
         by_language = series.run.results["summary"][series.tokenizer]
         for language, groups in by_language.items():
+            if {*complete_lengths(groups["all"])} != {*lengths}:
+                continue
             average = groups["all"]["average"]
             name = MEANS.get(language, language)
             column = "Avg." if len(runs.series) == 1 else f"Avg. {series.label}"

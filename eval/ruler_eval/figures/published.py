@@ -14,7 +14,7 @@ from dataclasses import replace
 from ruler_common.frozen import are_frozen
 from ruler_common.names import parse_length
 from ruler_eval.figures.figure import MODEL, Column, Figure, Record
-from ruler_eval.figures.series import Runs, Series
+from ruler_eval.figures.series import Runs, Series, complete_lengths
 from ruler_eval.published.published_tables import (
     ModelKind,
     PublishedModel,
@@ -124,15 +124,13 @@ def _own_record(series: Series, table: PublishedTable) -> Record | None:
         return _task_record(model, scores, table.lengths)
     by_language = series.run.results["summary"][series.tokenizer]
     group = by_language.get(table.languages, {}).get(table.group)
-    if group is None:
+    if group is None or group["lengths"].keys().isdisjoint(table.lengths):
         return None
-    record: Record = {
-        "model": model,
-        "effective": group["effective_length_name"],
-        "average": group["average"]["score"],
-        "weighted_inc": group["weighted_inc"]["score"],
-        "weighted_dec": group["weighted_dec"]["score"],
-    }
+    record: Record = {"model": model, "effective": group["effective_length_name"]}
+    if {*complete_lengths(group)} <= {*table.lengths}:  # else they are over other lengths too
+        record["average"] = group["average"]["score"]
+        record["weighted_inc"] = group["weighted_inc"]["score"]
+        record["weighted_dec"] = group["weighted_dec"]["score"]
     for length, mean in group["lengths"].items():
         record[f"at {length}"] = mean["score"]
         if mean["tasks"] < group["tasks"]:

@@ -17,7 +17,7 @@ from ruler_common.text import number_of, shortened
 from ruler_eval.figures.figure import COUNT, MODEL, ROWS, Column, Figure
 from ruler_eval.figures.series import DATASET_TITLES, Runs, ScoredRun
 from ruler_eval.score.results import Results, describe_rows, tokenizer_of, warnings_of
-from ruler_eval.score.troubles import TROUBLES, Trouble, count_troubles
+from ruler_eval.score.troubles import TROUBLES, Trouble, count_troubles, rows_not_whole
 
 ENGINE_SETTINGS = (
     "max_model_len",
@@ -294,6 +294,9 @@ def _method(run: ScoredRun) -> str:
         f"Answers were scored by ruler-release's rules, version {results['score_version']} "
         f"({facts['Rules']}).",
     ]
+    sentences += [f"{warning}." for warning in warnings_of(results)]
+    if unanswered := rows_not_whole(results["configurations"].values()):
+        sentences.append(f"Not answered to the end: {unanswered}.")
     settings = {
         "Prompt mode": facts["Mode"],
         "reasoning": facts["Reasoning"],

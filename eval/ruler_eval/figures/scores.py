@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from ruler_common.errors import RulerError
-from ruler_common.text import number_of
+from ruler_common.names import languages_of
+from ruler_common.text import number_of, some_of
 from ruler_eval.analysis.compare import Pairs, paired_cells, paired_over
 from ruler_eval.figures.effective import effective_length, relative_length
 from ruler_eval.figures.figure import (
@@ -25,7 +26,7 @@ from ruler_eval.figures.figure import (
     record_of,
 )
 from ruler_eval.figures.published import published_means
-from ruler_eval.figures.series import Runs, Series
+from ruler_eval.figures.series import Runs, Series, complete_lengths
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
 from ruler_eval.score.intervals import (
     CONFIDENCE,
@@ -43,7 +44,7 @@ AVERAGES: tuple[tuple[Literal["weighted_inc", "average", "weighted_dec"], str], 
 )
 """The averages over the lengths, and the headers of their columns."""
 BELOW = "†"
-OTHER_TASKS = "* a mean over different tasks than the other means of this row."
+FEWER = "‡"
 WEIGHTS = "inc, dec: averages in which longer, and in which shorter, lengths weigh more."
 EFFECTIVE = "effective: the longest length with a score at or above the threshold."
 BRACKETS = "In brackets: by the lower and by the upper ends of the scores' intervals."
@@ -79,11 +80,12 @@ def _score_table(runs: Runs, place: int, with_published: bool) -> Figure:
             "Averages over fewer lengths cannot be compared with the others: such models are last."
         )
     if any(record["is_partial"] for record in records):
-        note.append(OTHER_TASKS)
-    group = next(series.groups[name] for series in runs.series if name in series.groups)
+        note.append(other_tasks(runs))
+    widest, others = _mark_other_tasks(runs, records, name)
+    note += others
     return Figure(
         name="scores" if place == 0 else f"categories-{place}",
-        title=_title_of_group(runs, name, group, thresholds),
+        title=_title_of_group(runs, name, widest.groups[name], thresholds),
         columns=columns,
         records=[*records, *(published_means(runs, name).records if with_published else [])],
         note=" ".join(note),
@@ -105,7 +107,7 @@ def groups(runs: Runs) -> Figure:
     columns = [Column("group", "tasks"), *columns[2:]]
     if len(runs.series) > 1:
         columns.insert(0, MODEL)
-    notes = [OTHER_TASKS] if any(record["is_partial"] for record in records) else []
+    notes = [other_tasks(runs)] if any(record["is_partial"] for record in records) else []
     if not runs.has_one_length:
         columns.append(Column("area", "area"))
     return Figure(
@@ -149,7 +151,9 @@ def _title_of_group(
     title = "all tasks" if name == "all" else name
     if name == "all" or runs.dataset == "ruler":
         title = title[0].upper() + title[1:]
-    title += f" ({number_of(group['tasks'], 'task')}), mean in percent"
+    scored = max((mean["tasks"] for mean in group["lengths"].values()), default=0)
+    tasks = number_of(group["tasks"], "task")
+    title += f" ({tasks if scored == group['tasks'] else f'{scored} of {tasks}'}), mean in percent"
     known = sorted({threshold for threshold in thresholds if threshold is not None})
     if len(known) == 1:
         title += f"; threshold of the effective length {known[0]:.1f}"
@@ -193,15 +197,6 @@ def _score_record(series: Series, name: str) -> Record:
         record |= {key: group[key]["score"], f"{key} interval": group[key]["interval"]}
     record["area"] = group["area"]["score"]
     return record
-
-
-def complete_lengths(group: GroupSummary) -> list[str]:
-    """Return the lengths that count in the averages: those at which every task was scored."""
-    names = []
-    for length, mean in group["lengths"].items():
-        if mean["tokens"] and mean["score"] is not None and not mean["lacking"]:
-            names.append(length)
-    return names
 
 
 def _tasks_of(mean: LengthMean, group: GroupSummary) -> str:
@@ -251,6 +246,45 @@ def _mark_lower(runs: Runs, records: Sequence[Record]) -> list[str]:
             f"{number_of(len(tests), 'test')}).",
         )
     return problems
+
+
+def _mark_other_tasks(runs: Runs, records: Sequence[Record], name: str) -> tuple[Series, list[str]]:
+    """Mark models whose means are over other tasks or languages than those of the one with most.
+
+    Returns that model, and what the marks mean.
+    """
+    by_id = {series.id: series for series in runs.series}
+    shown = [by_id[record["series"][0]] for record in records]
+    covered = {series.id: _covered(series, name) for series in shown}
+    widest = max(shown, key=lambda series: len(covered[series.id]))
+    others = []
+    for series, record in zip(shown, records, strict=True):
+        if covered[series.id] in (covered[widest.id], set()):
+            continue
+        tasks = {task for task, _ in covered[series.id]}
+        languages = {language for _, language in covered[series.id]}
+        text = number_of(len(tasks), "task")
+        if languages != {language for _, language in covered[widest.id]}:
+            text += f" in {some_of(sorted(languages))}"
+        others.append(f"{series.label} ({text})")
+        for length, mean in series.groups[name]["lengths"].items():
+            if mean["score"] is not None:
+                record[f"at {length} mark"] += FEWER
+    if not others:
+        return widest, []
+    return widest, [
+        f"{FEWER} means over other tasks or languages than those of {widest.label}, which cannot "
+        f"be compared: {', '.join(others)}."
+    ]
+
+
+def _covered(series: Series, name: str) -> set[tuple[str, str]]:
+    """Return the tasks of a group with their languages, at the length that has the most of them."""
+    by_length: dict[str, set[tuple[str, str]]] = {}
+    for cell in series.cells.values():
+        if cell["task"] in series.members[name] and cell["score"] is not None:
+            by_length.setdefault(cell["length"], set()).add((cell["task"], languages_of(cell)))
+    return max(by_length.values(), key=len, default=set())
 
 
 def _compared(best: Series, series: Series) -> list[tuple[str, list[str]]]:
@@ -351,8 +385,14 @@ def mean_name(group: GroupSummary) -> str:
     return f"mean of {scored} of {tasks}"
 
 
+def other_tasks(runs: Runs) -> str:
+    """Return what the mark of `marked_means` means."""
+    what = "tasks or languages" if runs.dataset == "oneruler" else "tasks"
+    return f"* a mean over different {what} than the other means of this row."
+
+
 def marked_means(group: GroupSummary) -> dict[str, bool]:
-    """Return whether the mean at each length is over other tasks than most means."""
+    """Return whether the mean at each length is over other tasks or languages than most means."""
     max_tasks = 0
     usual: list[str] = []
     for mean in group["lengths"].values():

@@ -229,3 +229,12 @@ def labels_of(
             label = f"{text} ({shortened(str(path), _MAX_PATH)})"
         labels.append(label if label not in labels else f"{label}, run {number}")
     return labels
+
+
+def complete_lengths(group: GroupSummary) -> list[str]:
+    """Return the lengths that count in the averages: those at which every task was scored."""
+    names = []
+    for length, mean in group["lengths"].items():
+        if mean["tokens"] and mean["score"] is not None and not mean["lacking"]:
+            names.append(length)
+    return names

@@ -23,7 +23,7 @@ from ruler_eval.figures.losses import loss_text, task_losses
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import LengthLoss
-from ruler_eval.score.troubles import count_troubles, not_whole, troubles_in_words
+from ruler_eval.score.troubles import rows_not_whole
 
 MAX_TASKS, MAX_KINDS = 3, 3
 """The largest number of tasks and of kinds of errors that a sentence names."""
@@ -56,7 +56,7 @@ def summary(
         sentences += _lowest_score(ranked[0])
     if not runs.has_one_length:
         sentences += _length_sentences(runs, ranked)
-    sentences += _unanswered(runs)
+    sentences += unanswered(runs)
     return Figure(
         name="summary",
         title="In short",
@@ -296,13 +296,10 @@ def _length_sentences(runs: Runs, ranked: Sequence[Series]) -> list[str]:
     return [f"{level}: {'; '.join(texts)}." for level, texts in by_level.items()]
 
 
-def _unanswered(runs: Runs) -> list[str]:
+def unanswered(runs: Runs) -> list[str]:
     """Return the numbers of rows that have no whole answer and count as wrong."""
-    unanswered = []
+    texts = []
     for run in runs.runs:
-        cells = run.results["configurations"]
-        named = troubles_in_words(not_whole(count_troubles(cells.values())))
-        if named:
-            rows = sum(cell["rows_requested"] for cell in cells.values())
-            unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")
-    return [f"Not answered to the end: {'; '.join(unanswered)}."] if unanswered else []
+        if text := rows_not_whole(run.results["configurations"].values()):
+            texts.append(f"{run.label} {text}")
+    return [f"Not answered to the end: {'; '.join(texts)}."] if texts else []

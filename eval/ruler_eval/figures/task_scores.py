@@ -22,7 +22,7 @@ from ruler_eval.figures.figure import (
     record_of,
     score_fields,
 )
-from ruler_eval.figures.scores import MEANS, OTHER_TASKS, marked_means, mean_name
+from ruler_eval.figures.scores import MEANS, marked_means, mean_name, other_tasks
 from ruler_eval.figures.series import Runs, Series
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.results import Cell, GroupSummary
@@ -53,7 +53,7 @@ def tasks(runs: Runs, in_full: bool = False) -> list[Figure]:
         records = [*figure.records, *_mean_records_of(series, group)]
         if in_full and not runs.has_one_length:
             records += _averages_of_tasks(records, runs, group)
-        note = OTHER_TASKS if any(marked_means(group).values()) else ""
+        note = other_tasks(runs) if any(marked_means(group).values()) else ""
         below = [*scored, mean_name(group)] if in_full else [mean_name(group)]
         pivot = Pivot(Column("task", "row"), "column", Column("score", "score", mark="mark"), below)
         figures.append(replace(figure, records=records, note=note, pivot=pivot))

@@ -42,6 +42,7 @@ _LATEX = {
     "−": "$-$",
     "±": r"$\pm$",
     "†": r"$^{\dagger}$",
+    "‡": r"$^{\ddagger}$",
     "τ": r"$\tau$",
     "·": r"$\cdot$",
     "–": "--",
@@ -105,11 +106,12 @@ def _parts(figure: Figure, markdown: bool) -> list[str]:
 
 
 def latex(figures: Sequence[Figure]) -> str:
-    r"""Return the tables of figures as LaTeX with the rules of booktabs."""
+    r"""Return the tables of figures as LaTeX with booktabs; their sentences are comments."""
     tables = [_latex_table(figure) for figure in figures if figure.records]
     if not tables:
         raise RulerError("There is no table to write as LaTeX: choose another --figure.")
-    return "\n\n".join([_BOOKTABS, *tables])
+    comments = [f"% {line_of(line)}" for figure in figures for line in figure.sentences]
+    return "\n\n".join(["\n".join([_BOOKTABS, *comments]), *tables])
 
 
 def _latex_table(figure: Figure) -> str:

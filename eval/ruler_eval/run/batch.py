@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError, system_error_sentence
+from ruler_common.text import number_of
 from ruler_eval.file_records import file_records
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.answering_models import AnsweringModels
@@ -203,6 +204,7 @@ class BatchAnswers(BatchFiles):
         """Read all files. Raises RulerError for a line that is not an answer to a row's request."""
         super().__init__(options)
         self._answers: dict[Sample, dict[str, Any]] = {}
+        self._twice: list[str] = []  # the places of other answers to an answered request
         for path in options.answers:
             self._read(path, release)
 
@@ -218,8 +220,11 @@ class BatchAnswers(BatchFiles):
                         f"'{where}' answers '{name[:MAX_NAME]}', which is not a row of this run: "
                         "give the answers to the requests of this run."
                     )
-                if sample not in self._answers or not _has_answer(self._answers[sample]):
+                first = self._answers.get(sample)
+                if first is None or not _has_answer(first):
                     self._answers[sample] = answer
+                elif _has_answer(answer) and _reply_of(answer) != _reply_of(first):
+                    self._twice.append(where)
         except OSError as error:
             raise RulerError(system_error_sentence(error)) from error
         if damaged:
@@ -235,6 +240,12 @@ class BatchAnswers(BatchFiles):
         refusals: list[Failure] = []
         is_answered = False
         models = AnsweringModels(self.options.model)
+        if self._twice:
+            self.on_note(
+                f"{number_of(len(self._twice), 'answer')} to a request that had another answer "
+                f"already, of which the first counts (the first of these at {self._twice[0]}): "
+                "were the requests sent twice?"
+            )
         for prompt in prompts:
             answer = self._answers.get((prompt.config, prompt.index, prompt.sample))
             if answer is None or field_of(answer, "error", "code") in NEVER_RUN:
@@ -279,6 +290,12 @@ def _has_answer(answer: Mapping[str, Any]) -> bool:
     status = field_of(answer, "response", "status_code")
     body = field_of(answer, "response", "body")
     return not answer.get("error") and status in (200, None) and error_in(body) is None
+
+
+def _reply_of(answer: Mapping[str, Any]) -> Any:
+    """Return the choices in a line, or the whole reply of another form."""
+    body = field_of(answer, "response", "body")
+    return field_of(body, "choices") or body or answer.get("response")
 
 
 def _sample_of(name: str, release: Release, options: RunOptions) -> Sample | None:

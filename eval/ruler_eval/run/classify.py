@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ruler_eval.run.prompt_in_text import MIN_PROMPT, has_most_of
 from ruler_eval.run.reply_forms import in_openai_form
 from ruler_eval.run.reply_json import (
+    calls_of,
     count_of,
     error_codes,
     error_in,
@@ -326,7 +327,13 @@ def _holds_prompt(text: str, prompt: Prompt, generated: int | None) -> bool:
 
 
 def _reason_of(choice: dict[str, Any]) -> Any:
-    """Return the finish reason of a choice; that of the provider if a gateway calls it a stop."""
+    """Return the finish reason of a choice; that of the provider if a gateway calls it a stop.
+
+    Some servers also call it a stop if the model called a tool in place of an answer.
+    """
+    message = choice.get("message", choice.get("delta"))
+    if calls_of(message) and field_of(message, "content") in (None, "", []):
+        return "tool_calls"
     reason = choice.get("finish_reason") or field_of(choice, "finish_details", "type")
     if not reason and isinstance(choice.get("stop_reason"), str):  # a number is a token's id
         reason = choice["stop_reason"]

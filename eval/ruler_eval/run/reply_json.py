@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import pairwise
 from typing import Any
 
 from ruler_eval.run.reply_forms import event_in_openai_form, in_openai_form
@@ -239,12 +240,30 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
     return "".join(texts), "".join(thoughts)
 
 
+def calls_of(message: Any) -> list[Any]:
+    """Return the calls of tools in a message or a piece of it."""
+    calls = field_of(message, "tool_calls") or field_of(message, "function_call")
+    return calls if isinstance(calls, list) else [calls] if calls else []
+
+
+MIN_REPEATS = 2
+"""How often a text grows before it is clear that each piece repeats the one before it."""
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """Return the text of pieces; of pieces that each repeat the whole text before, the last one."""
+    pieces = [piece for piece in pieces if piece]
+    repeats = all(later.startswith(earlier) for earlier, later in pairwise(pieces))
+    return pieces[-1] if repeats and len({*pieces}) > MIN_REPEATS else "".join(pieces)
+
+
 class StreamedReply:
     """Assembles a completion that arrives in pieces (`--stream`)."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._thoughts: list[str] = []
+        self._calls: list[Any] = []
         self._is_chat = False
         self._finish_reason: Any = None
         self._native_reason: Any = None
@@ -293,11 +312,12 @@ class StreamedReply:
         if content is not None:
             text, thought = text_and_thought(content)
             self._wrong = self._wrong or (piece if text is None else None)
-            if "message" in choice and (text or "").startswith("".join(self._texts)):
+            if "message" in choice and (text or "").startswith(_joined(self._texts)):
                 self._texts = []  # some gateways repeat the whole answer at the end
             self._texts.append(text or "")
             self._thoughts.append(thought)
             self.size += len(text or "") + len(thought)
+        self._calls += calls_of(delta)
         self._thoughts.append(reasoning_of(delta) or "")
         self.size += len(self._thoughts[-1])
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
@@ -320,8 +340,10 @@ class StreamedReply:
             "native_finish_reason": self._native_reason,
         }
         if self._is_chat:
-            thoughts = "".join(self._thoughts) or None
-            choice["message"] = {"content": "".join(self._texts), "reasoning": thoughts}
+            thoughts = _joined(self._thoughts) or None
+            choice["message"] = {"content": _joined(self._texts), "reasoning": thoughts}
+            if self._calls:
+                choice["message"]["tool_calls"] = self._calls
         else:
-            choice["text"] = "".join(self._texts)
+            choice["text"] = _joined(self._texts)
         return {"model": self._model, "choices": [choice], "usage": self._usage}

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -303,7 +303,9 @@ def group(
     complete: dict[str, Cells] = {}  # lengths at which every task was scored in every language
     scores, lower, upper = dict[int, float](), dict[int, float](), dict[int, float]()
     for length, cells_at_length in by_length.items():
-        mean = lengths[length] = _length_mean(cells_at_length, rows, category, controls, options)
+        mean = _length_mean(cells_at_length, rows, category, controls, options)
+        mean["lacking"] += _lacking_languages(cells_at_length, languages)
+        lengths[length] = mean
         length_names[mean["tokens"]] = length
         is_complete = scored[length] == len(category.tasks) * len(languages)
         if mean["score"] is not None and mean["tokens"] and is_complete:
@@ -332,6 +334,13 @@ def group(
         "relative_effective_length": relative_effective_length(scores),
         "losses": _losses(by_length, rows, options),
     }
+
+
+def _lacking_languages(cells: Cells, languages: Collection[str]) -> list[str]:
+    """Return the languages without a score in one of the tasks that others have at a length."""
+    scored = {(c["task"], languages_of(c)) for c in cells.values() if c["score"] is not None}
+    tasks = {task for task, _ in scored}
+    return sorted(code for code in languages if any((task, code) not in scored for task in tasks))
 
 
 def _length_mean(

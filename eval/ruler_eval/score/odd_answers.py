@@ -3,7 +3,7 @@
     notes_on_answers(lines)     # ["40 wrong answers are word for word the same, 'Sorry, …' (…"]
 
 A gateway may answer in the model's place, a server may mix up requests, and a file may number its
-rows from 1.
+rows from 1, or have the scores of answers in place of the answers.
 """
 
 from __future__ import annotations
@@ -17,18 +17,22 @@ from ruler_eval.score.results import Lines
 MIN_EQUAL, MIN_SHARE = 5, 0.05
 """How many rows, and which share of those answered, have the same wrong answer."""
 MIN_CHARACTERS = 20
-"""A shorter answer may be a guess that many rows share."""
+"""A shorter answer may be a guess that many rows share, unless half of the answers are this one."""
+ERROR = re.compile(r"\W*(\w*(error|exception)\b|traceback|http \d{3})", re.IGNORECASE)
+"""How an error begins that a program stored as the answer; its numbers and ids differ by row."""
 MAX_SHOWN = 80
 """Characters of an answer that are shown."""
 MIN_OTHERS, MIN_OTHERS_SHARE = 3, 0.02
 """How many answers of a configuration, and which share, hold a reference of another row."""
+SCORE = re.compile(r"-?\d{1,3}(\.\d*)?|true|false", re.IGNORECASE)
+"""An answer that may be a score; no task asks for numbers this short."""
 MIN_NUMBER = 7
 """Characters of a number that two rows do not share by chance."""
 
 
 def notes_on_answers(lines: Lines) -> list[str]:
     """Return a sentence for each thing that wrong answers have in common."""
-    return [*_equal_answers(lines), *_answers_of_other_rows(lines)]
+    return [*_equal_answers(lines), *_answers_of_other_rows(lines), *_scores(lines)]
 
 
 def _wrong(lines: Lines) -> list[tuple[int, str]]:
@@ -42,13 +46,16 @@ def _equal_answers(lines: Lines) -> list[str]:
     rows: dict[str, set[tuple[str, int]]] = {}
     for place, answer in _wrong(lines):
         text = answer.strip()
-        if len(text) >= MIN_CHARACTERS:
+        if ERROR.match(text):
+            text = re.sub(r"\w*\d\w*(-\w+)*", "…", text)
+        if text:
             first.setdefault(text, place)
             rows.setdefault(text, set()).add((lines["config"][place], lines["index"][place]))
     answered = sum(answer is not None for answer in lines["answer"])
     notes = []
     for text, equal in rows.items():
-        if len(equal) >= max(MIN_EQUAL, MIN_SHARE * answered):
+        share = MIN_SHARE if len(text) >= MIN_CHARACTERS else 0.5
+        if len(equal) >= max(MIN_EQUAL, share * answered):
             row = f"{lines['config'][first[text]]} row {lines['index'][first[text]]}"
             notes.append(
                 f"{len(equal):,} wrong answers are word for word the same, "
@@ -83,3 +90,15 @@ def _answers_of_other_rows(lines: Lines) -> list[str]:
                 "rows are numbered in another way, such as from 1, or the server mixed up requests"
             )
     return notes
+
+
+def _scores(lines: Lines) -> list[str]:
+    """Return a note if all answers look like scores, and none is right."""
+    answers = [answer.strip() for _, answer in _wrong(lines) if answer.strip()]
+    is_wrong = not any(lines["found"])
+    if len(answers) < MIN_EQUAL or not (is_wrong and all(map(SCORE.fullmatch, answers))):
+        return []
+    return [
+        f"all {len(answers):,} answers are numbers of up to three digits, such as "
+        f"'{shortened(answers[0], MAX_SHOWN)}': are they scores and not what the model wrote?"
+    ]

@@ -59,6 +59,10 @@ _SETTINGS = (
     "data_version",
 )
 """Settings that must be equal in the folders of one run."""
+SPREADSHEET = 32_767
+"""Characters that a cell of a spreadsheet holds; the rest is lost."""
+MIN_LIMIT, MIN_CUT = 200, 3
+"""The smallest length at which answers may have been cut, and how many different ones have it."""
 
 
 @dataclass(kw_only=True)
@@ -366,6 +370,7 @@ def _read(
                 models[read.model] = None
             predictions.rows += read.rows
             predictions.damaged += read.notes + _notes_on_ends(file, read.rows)
+            predictions.damaged += _notes_on_cut_texts(file, read.rows)
             predictions.files[str(file)] = sha256_of(file)
             if not read.rows:
                 predictions.damaged.append(f"{file} has no predictions")
@@ -431,6 +436,20 @@ def _notes_on_ends(file: Path, rows: Iterable[Prediction]) -> list[str]:
     return [
         f"{file}: {answers} ended with {reasons} and may be incomplete: scored as they are (the "
         f"first at {others[0].where})"
+    ]
+
+
+def _notes_on_cut_texts(file: Path, rows: Iterable[Prediction]) -> list[str]:
+    """Return a note on answers that a spreadsheet, a database or a log cut at its limit."""
+    texts = {row.text for row in rows}
+    limit = max(map(len, texts), default=0)
+    is_round = limit % 100 == 0 or limit & (limit + 1) == 0 or limit & (limit - 1) == 0
+    cut = sum(len(text) == limit for text in texts)
+    if limit < MIN_LIMIT or not is_round or (cut < MIN_CUT and limit != SPREADSHEET):
+        return []
+    return [
+        f"{file}: {number_of(cut, 'answer')} of exactly {limit:,} characters, and none is longer: "
+        "were they cut there, such as by a spreadsheet?"
     ]
 
 

@@ -337,7 +337,10 @@ def lengths_of(cells: Iterable[Cell]) -> list[str]:
 
 
 class LengthMean(TypedDict):
-    """A group's mean over its tasks at one length, the number of scored tasks, and the others."""
+    """A group's mean over its tasks at one length, and the number of scored tasks.
+
+    `lacking` has the tasks without a score, and the languages that lack one in a scored task.
+    """
 
     tokens: int
     score: float | None

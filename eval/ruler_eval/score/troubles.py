@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
+from ruler_common.text import number_of
 from ruler_eval.score.results import Cell
 
 Trouble = Literal[
@@ -50,6 +51,13 @@ def count_troubles(cells: Iterable[Cell]) -> dict[Trouble, int]:
 def not_whole(counts: Mapping[Trouble, int]) -> dict[Trouble, int]:
     """Return the counts of rows without a whole answer, which count as wrong."""
     return {trouble: counts[trouble] for trouble in NOT_WHOLE if trouble in counts}
+
+
+def rows_not_whole(cells: Collection[Cell]) -> str:
+    """Return the numbers of rows that have no whole answer: `3 failed of 500 rows`, or ""."""
+    named = troubles_in_words(not_whole(count_troubles(cells)))
+    rows = sum(cell["rows_requested"] for cell in cells)
+    return f"{', '.join(named)} of {number_of(rows, 'row')}" if named else ""
 
 
 def troubles_in_words(counts: Mapping[Trouble, int]) -> list[str]:

@@ -48,8 +48,8 @@ _PRINTED = re.compile(
     re.DOTALL,
 )
 """A text in brackets or quotation marks, of several lines, or with the mark of a list."""
-_SEVERAL = re.compile(r".+[/、，؛،；].+")
-"""A single reference that may be several."""
+_SEVERAL = re.compile(r".+(?:[/、，؛،；]|\s(?:and|&)\s).+|\S+(?:\s+\S+){3,}|[A-Z]+(?:\s+[A-Z]+)+")
+"""A single reference that may be several; a word for "none" has up to three parts."""
 _NULLS = ("nan", "NaN", "<NA>")
 _NULLS_OF_WORDS = ("None", "null", "NULL", "NA", "N/A")
 """How programs print a value that is missing; a word for "none" is in small letters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -210,6 +211,11 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
     _, error, code = ruler("analyze", runs[0], "--lengths", "64k")
     assert "There are no results at 64k: choose --lengths from 8k." in error
     assert code == 2
+
+
+def test_the_command_says_how_many_rows_were_not_answered_to_the_end(runs):
+    stderr = ruler("analyze", *runs).stderr
+    assert re.search(r"Not answered to the end: .* \d+ truncated of \d+ rows", stderr)
 
 
 def test_flags_without_an_effect_and_one_run_twice_are_refused(runs):

@@ -40,6 +40,14 @@ def test_the_weighting_decides_who_is_first():
     assert result["weighted_inc"][0]["score"] == pytest.approx((65 + 2 * 100) / 3)
 
 
+def test_failed_rows_are_named_beside_the_verdict():
+    models = {name: model(name, vt_4k=wrong) for name, wrong in (("a", 0), ("b", 2), ("c", 60))}
+    models["c"]["configurations"]["vt_4k"]["failed"] = 60
+    verdict = render(rank_figures(ranks(models))[:1], "text")
+    assert "Rows of a: all answered. Rows of b: all answered. Rows of c: 60 failed." in verdict
+    assert "failed or is missing counts as wrong" in verdict
+
+
 def test_equal_models_share_a_rank_and_few_rows_leave_all_possible():
     same = {name: model(name, vt_4k=5) for name in "abc"}
     assert {(item["rank"], *item["ranks"]) for item in ranks(same)["average"]} == {(1, 1, 3)}
@@ -66,6 +74,19 @@ def test_only_rows_of_all_models_count_and_a_partial_result_is_marked():
     }
     text = render(rank_figures(result), "text")
     assert text.count("PARTIAL: only rows with a prediction count") == 1
+
+
+def test_the_possible_ranks_are_by_the_rows_of_the_averages():
+    """The second model is better on the rows that the third lacks."""
+    scores = {"a": [1.0] * 60 + [0.0] * 140, "b": [0.5] * 60 + [1.0] * 140, "c": [0.2] * 60}
+    models = {name: results(name, vt_4k=rows) for name, rows in scores.items()}
+    for item in models.values():
+        item["configurations"]["vt_4k"]["max_length"] = 4096
+    assert [(item["model"], item["rank"], item["ranks"]) for item in ranks(models)["average"]] == [
+        ("a", 1, [1, 1]),
+        ("b", 2, [2, 2]),
+        ("c", 3, [3, 3]),
+    ]
 
 
 def test_the_ranks_hold_the_true_one_of_models_that_hardly_differ():

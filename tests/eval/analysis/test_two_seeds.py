@@ -45,6 +45,13 @@ def test_a_model_that_knows_the_published_rows_scores_higher_on_them():
     assert "Seed 0 minus seed 7: " in render(seed_figures(comparison), "text")
 
 
+def test_failed_rows_are_named_beside_the_verdict():
+    a, b = of_seed(0, vt_4k=[1.0] * 40), of_seed(7, vt_4k=[0.0] * 40)
+    b["configurations"]["vt_4k"]["failed"] = 40
+    verdict = render(seed_figures(compare_seeds(a, b))[:1], "text")
+    assert "Rows of A: all answered. Rows of B: 40 failed." in verdict
+
+
 @pytest.mark.parametrize(("share", "rows"), [(0.5, 50), (0.9, 100), (0.99, 100), (1.0, 20)])
 def test_the_interval_covers_a_difference_of_zero_at_its_nominal_rate(share, rows):
     draw = np.random.default_rng(1)

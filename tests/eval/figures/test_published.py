@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
+import pytest
+
 from ruler_common.manifest import SUITE_DIGESTS, read_manifest, suite_digest
-from tests.eval.scoring_helpers import record, right, write_oneruler
+from ruler_common.names import TASKS
+from tests.eval.scoring_helpers import record, right, write_lines, write_oneruler
 from tests.in_process import ruler, ruler_output
 
 
@@ -70,3 +74,18 @@ def test_onerulers_models_are_listed_for_each_language(tmp_path, monkeypatch):
     (own,) = [line for line in stdout.splitlines() if line.startswith("own: unnamed model")]
     assert " 1 of 5 " in own
     assert gemini.split()[-4:] == ["98.0", "100.0", "100.0", "98.0"]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "own"),
+    [(("4k",), ["100.0", "100.0"]), (("2k", "4k"), ["100.0", "-"]), (("2k",), None)],
+)
+def test_an_average_over_lengths_of_no_published_model_is_not_beside_theirs(tmp_path, lengths, own):
+    """The first column is 4K, and Avg. is over the lengths of its row."""
+    lines = []
+    for task, length in itertools.product(TASKS["ruler"], lengths):
+        lines.append(record(f"{task}_{length}", 0, "1000000", outputs=["1000000"]))
+    file = write_lines(tmp_path / "answers.jsonl", *lines)
+    stdout = ruler_output("score", file, "--published")
+    rows = [line.split() for line in stdout.splitlines() if line.startswith("own: ")]
+    assert [rows[0][3], rows[0][9]] == own if own else not rows

@@ -35,6 +35,48 @@ def test_columns_averaged_over_different_tasks_are_marked(write_run):
     assert "cwe" not in lengths["4k"]["lacking"]
 
 
+def test_models_that_answered_other_tasks_are_marked_in_the_table_of_models(write_run):
+    """At one length no column of averages says so."""
+    runs = [
+        write_run(right, name, configs)
+        for name, configs in (("wide", ["vt_4k", "cwe_4k"]), ("narrow", ["vt_4k"]))
+    ]
+    stdout = ruler_output("score", *runs)
+    table = stdout[stdout.index("All tasks (2 of 13 tasks), mean in percent") :]
+    assert [rows_of(table)[name][-1] for name in ("wide", "narrow")] == ["100.0", "100.0‡"]
+    assert (
+        "‡ means over other tasks or languages than those of wide, which cannot be compared: narrow"
+        in table
+    )
+    assert r"100.0$^{\ddagger}$" in ruler_output("score", *runs, "--format", "latex")
+    same = ruler_output("score", runs[1], write_run(right, "other", ["vt_4k"]))
+    assert "‡" not in same
+
+
+def test_a_model_in_fewer_languages_is_marked_in_the_table_of_models(tmp_path):
+    root = write_oneruler(tmp_path / "release", languages=("pl", "en"), tasks=("niah_single",))
+    runs = []
+    for name, languages in (("both", ("pl", "en")), ("one", ("pl",))):
+        configs = [f"niah_single_8k_{language}_cl100k" for language in languages]
+        runs.append(write_run_folder(tmp_path / name, root, right, configs))
+    stdout = ruler_output("score", *runs)
+    assert "which cannot be compared: one (1 task in pl)" in stdout
+
+
+def test_a_mean_over_fewer_languages_than_at_other_lengths_is_marked(tmp_path):
+    root = write_oneruler(tmp_path / "release", ("pl", "en"), ("8k", "32k"), tasks=["niah_single"])
+    configs = [f"niah_single_{place}_cl100k" for place in ("8k_pl", "8k_en", "32k_en")]
+    run = write_run_folder(
+        tmp_path / "run", root, lambda c, row: "" if "32k" in c else right(c, row), configs
+    )
+    stdout = ruler_output("score", run)
+    table = rows_of(stdout[stdout.index("Languages by lengths") :])
+    assert [word[-1] == "*" for word in table["mean over languages"][-3:]] == [False, False, True]
+    assert "* a mean over different tasks or languages than the other means" in stdout
+    lengths = load(run / "results.json")["summary"]["cl100k"]["*"]["niah"]["lengths"]
+    assert ["pl" in lengths[length]["lacking"] for length in ("8k", "32k")] == [False, True]
+
+
 def test_the_mean_of_a_category_says_over_how_many_of_its_tasks_it_is(write_run):
     run = write_run(right, configs=["vt_4k", "cwe_4k", "cwe_8k", "fwe_8k"])
     stdout, _, _ = ruler("score", run, "--all")

@@ -20,7 +20,7 @@ from ruler_eval.score.troubles import count_troubles
 from tests.eval.analysis.test_compare import results
 from tests.eval.figures_text import runs_of_results
 from tests.eval.scoring_helpers import right, whole_results, write_oneruler
-from tests.in_process import ruler_output
+from tests.in_process import ruler, ruler_output
 
 LENGTHS = ("4k", "8k", "16k", "32k", "64k", "128k")
 
@@ -141,6 +141,25 @@ def test_a_row_that_its_text_was_scored_by_is_neither_doubtful_nor_counted_twice
     assert f"Not answered to the end: base {rows} truncated of {rows} rows." in "".join(
         summary(runs, []).sentences
     )
+
+
+def test_a_table_for_a_paper_comes_with_the_number_of_failed_rows(write_run):
+    run = write_run(
+        lambda config, row: (
+            {"prediction": "", "finish_reason": "error", "error": "HTTP 500"}
+            if row["index"]
+            else right(config, row)
+        ),
+        "base",
+    )
+    rows = 13 * 2 * 5
+    said = f"{rows * 4 // 5} failed of {rows} rows."
+    latex = ruler_output("score", run, "--format", "latex")
+    assert f"\n% Not answered to the end: base {said}\n" in latex
+    assert f"Not answered to the end: {said}" in ruler_output("score", run, "--cite")
+    for options in (["--format", "csv"], ["--figure", "tasks", "--format", "latex"]):
+        stderr = ruler("score", run, *options).stderr
+        assert f"Not answered to the end: base {said}" in stderr
 
 
 def dashes(text: str) -> list[str]:

@@ -169,6 +169,13 @@ def test_both_benchmarks_fit_into_one_call(metric):
             "predictions has 1 items and references 2",
         ),
         ({"predictions": "a", "references": [["a"]]}, "predictions must be a list"),
+        ({"predictions": {"a": "b"}, "references": [["a"]]}, "predictions must be a list"),
+        ({"predictions": ["a"], "references": {"a": ["b"]}}, "references must be a list"),
+        (
+            {"predictions": ["text"], "references": [{"text": ["a"], "answer_start": [0]}]},
+            r"references\[0\] must be a list",
+        ),
+        ({"predictions": ["a"], "references": [["['a', 'b']"]]}, "has the text of a list"),
         ({"predictions": [1], "references": [["a"]]}, r"predictions\[0\] is not a string"),
         ({"predictions": ["a"], "references": [[]]}, r"references\[0\] must have at least one"),
         (
@@ -222,6 +229,13 @@ def test_no_rows_give_nan_and_a_warning(metric):
 def test_rows_can_be_added_in_batches_and_a_failed_one_is_empty(metric):
     metric.add_batch(predictions=["a", ""], references=[["a"], ["b"]])
     assert metric.compute(tasks=["vt", "vt"])["score"] == 50
+
+
+def test_rows_can_be_added_one_by_one_and_need_a_list_of_references(metric):
+    with pytest.raises(ValueError, match=r"references\[0\] must be a list"):
+        metric.add(prediction="It is 7", reference="1234567")  # not the letters of the text
+    metric.add(prediction="It is 7", reference=["1234567"])
+    assert metric.compute()["score"] == 0
 
 
 def test_a_filtered_column_of_pandas_is_read(metric):

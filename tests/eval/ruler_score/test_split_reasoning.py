@@ -53,6 +53,7 @@ FAMILIES = {
     "kimi": ("◁think▷", "◁/think▷"),
     "openthoughts": ("<|begin_of_thought|>", "<|end_of_thought|>"),
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
+    "unsloth": ("<start_working_out>", "<end_working_out>"),
     "gemma": ("<|channel>thought", "<channel|>"),
     "THINK": ("[THINK]", "[/THINK]"),
     "channel": (

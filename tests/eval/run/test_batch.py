@@ -119,6 +119,17 @@ def test_answers_of_another_model_are_noted(vt, tmp_path, capfd):
     assert printed.count("the answers are of the model 'other', and not of 'm'") == 1
 
 
+@pytest.mark.parametrize("second", ["42", "43"])
+def test_another_answer_to_a_request_is_noted(vt, tmp_path, capfd, second):
+    """The requests were sent twice; the same file may be given twice."""
+    run(vt)
+    path = tmp_path / "answers.jsonl"
+    write_lines(path, answer("vt_4k/0"), answer("vt_4k/0", second))
+    run(replace(batch.options_to_read(vt.folder, [path]), progress=True))
+    printed = " ".join(capfd.readouterr().err.split())
+    assert ("1 answer to a request that had another answer already" in printed) is (second == "43")
+
+
 def test_vllm_continues_the_answer_prefix_and_counts_the_budget(options, tokenizer):
     run(replace(options, provider=None, tokenizer=tokenizer, max_model_len=8192))
     body = requests(options.folder)[0]["body"]

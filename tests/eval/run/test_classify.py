@@ -695,6 +695,32 @@ def test_a_streamed_answer_equals_a_whole_one(last):
     assert answer == outcome(body)
 
 
+@pytest.mark.parametrize("last", [None, "The answer is 1234567."])
+def test_a_stream_whose_pieces_repeat_all_before_them_is_read_once(last):
+    texts = ["The", "The answer", "The answer is 1234", "The answer is 1234567."]
+    pieces = [piece(delta={"reasoning_content": text, "content": text}) for text in texts]
+    answer = streamed(*pieces, piece("stop", delta={"content": last}))
+    assert (answer.text, answer.reasoning) == (texts[-1], texts[-1])
+
+
+@pytest.mark.parametrize("texts", [["1", "1", "1"], ["1", "12"], ["a", "ab", "abc", "d"]])
+def test_an_answer_that_repeats_itself_stays_as_it_is(texts):
+    answer = streamed(*(piece(delta={"content": text}) for text in texts), piece("stop", delta={}))
+    assert answer.text == "".join(texts)
+
+
+CALL = {"function": {"name": "answer", "arguments": '{"number": 42}'}}
+
+
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", None])
+@pytest.mark.parametrize("fields", [{"tool_calls": [CALL]}, {"function_call": CALL["function"]}])
+def test_a_call_of_a_tool_is_no_empty_answer(reason, fields):
+    body = completion(reason, text=None)
+    body["choices"][0]["message"] |= fields
+    assert outcome(body).kind == "retry"
+    assert streamed(piece(delta=fields), piece(reason or "stop", delta={})).kind == "retry"
+
+
 def test_a_stream_that_repeats_the_whole_answer_at_its_end_is_read_once():
     last = {"index": 0, "finish_reason": "stop", "message": {"content": "an answer"}}
     pieces = [piece(delta={"content": "an "}), piece(delta={"content": "answer"})]

@@ -154,3 +154,24 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
         read(tmp_path / "empty")
     with pytest.raises(RulerError, match="no file or folder"):
         read(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "is_noted"),
+    [
+        ([1000, 1000, 1000, 40], True),
+        ([255, 255, 255], True),
+        ([32767, 40, 90], True),
+        ([1000, 1000, 1000, 1001], False),
+        ([1000, 40, 90], False),
+        ([937, 937, 937], False),
+        ([100, 100, 100], False),
+    ],
+)
+def test_answers_that_a_table_cut_at_its_limit_are_noted(tmp_path, lengths, is_noted):
+    lines = []
+    for index, length in enumerate(lengths):
+        text = f"{index} ".ljust(length, "x")
+        lines.append({"config": "vt_4k", "index": index, "prediction": text, "outputs": ["A"]})
+    notes = read(write_lines(tmp_path / "vt_4k.jsonl", *lines)).damaged
+    assert any("were they cut there" in note for note in notes) is is_noted

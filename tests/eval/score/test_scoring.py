@@ -120,6 +120,22 @@ def test_one_text_in_place_of_many_answers_is_noted(write_run, frozen):
     assert not [note for note in right_ones["notes"] if "word for word" in note]
 
 
+@pytest.mark.parametrize("text", ["Error code: 429 - request {}", "[ERROR]", "nan", "Traceback {}"])
+def test_an_error_stored_as_the_answer_is_noted_though_its_numbers_differ(write_run, frozen, text):
+    run = write_run(lambda config, row: text.format(500 + row["index"]), configs=["vt_4k"])
+    assert [note for note in scored(run, frozen)["notes"] if note.startswith("5 wrong answers")]
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_noted"),
+    [(["0.0", "1.0", "1", "33.3", "True"], True), (["0.0", "1.0", "1", "33.3", "no"], False)],
+)
+def test_scores_in_place_of_answers_are_noted(write_run, frozen, texts, is_noted):
+    run = write_run(lambda config, row: texts[row["index"]], configs=["vt_4k"])
+    notes = [note for note in scored(run, frozen)["notes"] if "are they scores" in note]
+    assert len(notes) == is_noted
+
+
 @pytest.mark.parametrize("shift", [0, 1])
 def test_answers_to_other_rows_are_noted(write_run, frozen, shift):
     """Rows that are numbered from 1, or a server that gives the answer of another request."""
