@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import ruler_release as api
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler, ruler_error, ruler_output
@@ -117,6 +118,35 @@ def test_models_with_other_thresholds_have_a_column_of_thresholds(two, write_run
     assert " 79.4 " in row
     (title,) = [line for line in stdout.splitlines() if line.startswith("All tasks (13 tasks)")]
     assert "threshold" not in title
+
+
+def test_no_file_replaces_the_records_of_a_run_or_an_input(built, tmp_path):
+    runs = [tmp_path / name for name in "ab"]
+    for run in runs:
+        api.run(built, configs="vt_4k", backend="oracle", out=run)
+        api.score(run)
+    answers, results = runs[0] / "answers.jsonl", [run / "results.json" for run in runs]
+    guesses, manifest = tmp_path / "guesses.jsonl", tmp_path / "manifest.json"
+    shutil.copy(answers, guesses)
+    shutil.copy(built / "manifest.json", manifest)
+    read = "is read by this command and would be lost: name another file with --out."
+    for arguments, file, why in (
+        (("errors", runs[0]), answers, "is a record of a run"),
+        (("score", runs[0]), answers, "is a record of a run"),
+        (("score", *runs, "--format", "json"), runs[0] / "run.json", "is a record of a run"),
+        (("compare", *runs), manifest, "is the manifest of a release"),
+        (("score", guesses, "--dataset", built), guesses, read),
+        (("errors", guesses, "--dataset", built), guesses, read),
+        (("compare", *results), results[0], read),
+    ):
+        before = file.read_bytes()
+        assert f"'{file}' {why}" in ruler_error(*arguments, "--out", file)
+        assert file.read_bytes() == before
+    before = answers.read_bytes()
+    for call in (api.score, api.errors, api.report):
+        with pytest.raises(api.RulerError, match="is a record of a run"):
+            call(runs[0], out=answers)
+    assert answers.read_bytes() == before
 
 
 def test_a_table_is_written_to_a_file_in_its_format_and_results_stay_in_their_folder(two, tmp_path):
