@@ -80,6 +80,7 @@ def _score_table(runs: Runs, place: int, with_published: bool) -> Figure:
         )
     if any(record["is_partial"] for record in records):
         note.append(OTHER_TASKS)
+    note += _means_over_fewer_tasks(records, runs.lengths)
     group = next(series.groups[name] for series in runs.series if name in series.groups)
     return Figure(
         name="scores" if place == 0 else f"categories-{place}",
@@ -209,6 +210,19 @@ def _tasks_of(mean: LengthMean, group: GroupSummary) -> str:
     if mean["score"] is None or mean["tasks"] == group["tasks"]:
         return ""
     return f"{mean['tasks']} of {group['tasks']} tasks"
+
+
+def _means_over_fewer_tasks(records: Sequence[Record], lengths: Iterable[str]) -> list[str]:
+    """Return the sentence that says which models' means are over only some tasks of a group."""
+    means = []
+    for record in records:
+        lengths_of: dict[str, list[str]] = {}
+        for length in lengths:
+            if tasks := record.get(f"at {length} tasks"):
+                lengths_of.setdefault(tasks, []).append(length.upper())
+        for tasks, names in lengths_of.items():
+            means.append(f"{record['model']} {tasks} at {', '.join(names)}")
+    return [f"Means over fewer tasks: {'; '.join(means)}."] if means else []
 
 
 def _rank(record: Record, lengths: Sequence[str]) -> tuple[bool, float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -78,15 +79,34 @@ def test_equal_scores_have_no_marks(two, write_run):
     assert "†" not in ruler_output("score", two[0], same)
 
 
-def test_runs_that_cannot_be_paired_have_no_marks_and_the_reason(two, tmp_path):
-    other = tmp_path / "other"
+def on_other_rows(run: Path, other: Path) -> Path:
+    """The results of a run, copied to another folder as those of other rows."""
     other.mkdir()
     for name in ("results.json", "rows.parquet"):
-        shutil.copyfile(two[1] / name, other / name)
+        shutil.copyfile(run / name, other / name)
     results = json.loads((other / "results.json").read_text())
     results["dataset"]["rows"] = dict.fromkeys(results["dataset"]["rows"], "0" * 64)
     (other / "results.json").write_text(json.dumps(results))
-    stdout = ruler_output("score", two[0], other / "results.json")
+    return other / "results.json"
+
+
+def test_means_over_fewer_tasks_say_so(write_run, tmp_path):
+    runs = [
+        write_run(right, "two", ["vt_4k", "cwe_4k"]),
+        write_run(half, "one", ["vt_4k", "vt_8k"]),
+    ]
+    for run in runs:
+        ruler_output("score", run)
+    stdout = ruler_output("score", *runs)
+    means = "Means over fewer tasks: two 2 of 13 tasks at 4K; one 1 of 13 tasks at 4K, 8K."
+    assert means in " ".join(stdout.split())
+    unpaired = ruler_output("score", runs[0], on_other_rows(runs[1], tmp_path / "other"))
+    assert re.search(r"two scores 100\.0 \[[0-9., ]+\] at 4K \(2 of 13 tasks\)\.", unpaired)
+    assert "not paired" not in unpaired
+
+
+def test_runs_that_cannot_be_paired_have_no_marks_and_the_reason(two, tmp_path):
+    stdout = ruler_output("score", two[0], on_other_rows(two[1], tmp_path / "other"))
     assert "†" not in stdout
     assert (
         "bad and good cannot be paired: 'niah_single_1_4k' was scored on different rows" in stdout
