@@ -62,6 +62,8 @@ SERVER = f"{RUN} openai -m m --base-url"
     [
         ("build out --tasks niah_mk_3", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
         ("build out --lengths 5x", "Unknown length '5x'"),
+        ("build out --lengths", "'--lengths' requires an argument. See: ruler build --help"),
+        ("--quiet batch write -m", "'-m' requires an argument. See: ruler batch write --help"),
         ("build out --tokenizer teken", "Did you mean 'tekken'?"),
         (
             "build out --lengths 4k --rows 1 --sources squad=rebuilt",
