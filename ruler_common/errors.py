@@ -25,6 +25,10 @@ class Unreachable(RulerError):
     """The Hub could not be asked: no network, or HF_HUB_OFFLINE is set."""
 
 
+class MissingPackages(RulerError):
+    """The packages of an extra are not installed."""
+
+
 def system_error_sentence(error: OSError) -> str:
     """Return one sentence, with a remedy if there is one, for an error of a file or folder."""
     if error.filename is None:
@@ -43,9 +47,9 @@ def system_error_sentence(error: OSError) -> str:
     return f"{error.strerror}: {path}. Finished work is kept."
 
 
-def missing_packages(extra: str, what: str) -> RulerError:
+def missing_packages(extra: str, what: str) -> MissingPackages:
     """Return the error of something that needs the packages of an extra, with what to run."""
-    return RulerError(
+    return MissingPackages(
         f"{what} needs packages that are not installed (extra `{extra}`): {install_command(extra)}"
     )
 

@@ -96,13 +96,16 @@ def _is_release(folder: Path) -> bool:
     return manifest.is_file() and b'"rows_sha256"' in manifest.read_bytes()
 
 
-def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
+def check_file(
+    path: str | Path | None, name: str, flag: str = "--out", inputs: Sequence[Path] = ()
+) -> None:
     """Raise RulerError if a command cannot write its file, before any work.
 
     Args:
         path: The file, or None if the command writes no file.
         name: The file name to suggest if the path is a folder or has the suffix of another kind.
         flag: The flag that names the file.
+        inputs: The files that the command reads.
     """
     if path is None:
         return
@@ -117,9 +120,27 @@ def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
             f"'{path}' is a name for {kind_of_name}, and the file is {kind}: name a "
             f"{Path(name).suffix} file with {flag}."
         )
+    check_keeps(path, inputs, flag)
     check_writable(path)
 
 
+def check_keeps(path: Path, inputs: Sequence[Path] = (), flag: str = "--out") -> None:
+    """Raise RulerError if a file would replace an input, a record of a run or a manifest."""
+    resolved = path.resolve()
+    folder = resolved.parent
+    if resolved in [file.resolve() for file in inputs]:
+        what = "is read by this command"
+    elif resolved.name in _RECORDS and (folder / "run.json").is_file():
+        what = "is a record of a run"
+    elif resolved.name == "manifest.json" and _is_release(folder):
+        what = "is the manifest of a release"
+    else:
+        return
+    raise RulerError(f"'{path}' {what} and would be lost: name another file with {flag}.")
+
+
+_RECORDS = ("answers.jsonl", "decision.json", "estimate.json", "run.json")
+"""The files that a run keeps next to its run.json."""
 _KINDS = {
     ".csv": "CSV",
     ".htm": "HTML",

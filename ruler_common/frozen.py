@@ -18,7 +18,13 @@ from functools import cache
 from pathlib import Path
 
 from ruler_common.files import read_toml
-from ruler_common.manifest import CUSTOM_SUITE, Manifest, is_standard
+from ruler_common.manifest import (
+    CUSTOM_SUITE,
+    SUITE_DIGESTS,
+    Manifest,
+    is_standard,
+    suite_digest,
+)
 from ruler_common.names import LANGUAGES
 from ruler_common.text import number_of, some_of
 
@@ -61,17 +67,20 @@ def custom_files(manifest: Manifest, lock: FrozenRows) -> dict[str, list[str]]:
     Frozen rows have both the digest and the settings of the lock. Without a setting, the builder
     has changed, or the lock does not list the configuration.
     """
-    if not is_standard(manifest):
-        suite = manifest.get("suite", CUSTOM_SUITE)
-        is_custom = suite in (CUSTOM_SUITE, manifest["dataset"])
+    suite, dataset = manifest.get("suite", CUSTOM_SUITE), manifest["dataset"]
+    has_tasks = suite == dataset and suite_digest(manifest) == SUITE_DIGESTS[dataset]
+    if not has_tasks and not is_standard(manifest):
+        is_custom = suite in (CUSTOM_SUITE, dataset)
         reason = "a custom suite" if is_custom else f"suite {suite}"
         return {path: [reason] for path in manifest["files"]}
-    digests = lock.rows.get(manifest["dataset"], {})
+    digests = lock.rows.get(dataset, {})
     settings = _settings_that_differ(manifest, lock)
-    rows = lock.rows_per_file[manifest["dataset"]]
+    rows = lock.rows_per_file[dataset]
     files = {}
     for path, entry in manifest["files"].items():
         reasons = [*settings]
+        if entry["length"].isdigit():
+            reasons.insert(0, "a length that is not in thousands of 1,024 tokens")
         languages = {entry["language"], entry["instruction_language"]}.difference(LANGUAGES)
         if languages:
             codes = ", ".join(sorted(languages))

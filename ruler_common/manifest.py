@@ -120,6 +120,10 @@ def _remedy_for_missing(root: Path) -> str:
     """Return the remedy for a missing release: another folder, or a build."""
     if (root / "run.json").is_file():
         return "It is the folder of a run: name the release that it was run on."
+    if root.is_dir():
+        for folder in root.resolve().parents:
+            if (folder / MANIFEST).is_file():
+                return f"It is inside of the release '{folder}': name that folder."
     releases = [path.parent.name for path in root.parent.glob(f"*/{MANIFEST}")]
     near = difflib.get_close_matches(root.name, releases, n=1)
     if near:

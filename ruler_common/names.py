@@ -110,8 +110,8 @@ _RULES = {  # the kind of a name: its pattern, and the rule in words
     "tokenizer": (
         _TOKENIZER,
         "begin with a letter or digit, and use at most 80 letters, digits, '_', '-' and single "
-        "dots between them, as in 'qwen2.5'; no length (4k, 4000), language (pl, en-ko) or device "
-        "of Windows (con)",
+        "dots between them, as in 'qwen2.5'; no length (4k, 4000), no two letters at the beginning "
+        "that could be a language ('my_tokens'), and no device of Windows (con)",
     ),
     "language": (
         f"{_NO_DEVICE}(?!all$){CODE}",

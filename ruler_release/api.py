@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ruler_builder.options import BuildOptions, VerifyOptions
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import check_keeps, write_whole
 from ruler_common.options import Place, paths, several
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.export.options import ExportOptions
@@ -246,6 +246,8 @@ def score_files(options: ScoreOptions) -> Results:
     from ruler_eval.score.results import write
     from ruler_eval.score.rows import ScoringRules
 
+    if options.out is not None:
+        check_keeps(Path(options.out), paths(options.files))
     rules = ScoringRules(
         compat=cast("Compat | None", options.compat),
         truncated=cast("TruncationRule", options.truncated),
@@ -297,6 +299,8 @@ def sort_errors(scores: RunScores, options: ErrorsOptions) -> list[dict[str, Any
     """Sort the wrong rows of a scored run, and write them to `out`."""
     from ruler_eval.analysis.errors import collect
 
+    if options.out is not None:
+        check_keeps(Path(options.out), paths(options.files))
     wrong = collect(scores.configs, scores.release, options.strict)
     if options.out is not None:
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in wrong]
@@ -372,6 +376,7 @@ def write_page(options: ReportOptions) -> Path:
     from ruler_eval.score.predictions import without_garbage_collection
 
     out = Path(options.out)
+    check_keeps(out)
     with without_garbage_collection():
         opened = open_answered_runs(
             paths(options.runs),

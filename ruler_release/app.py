@@ -10,6 +10,7 @@ import io
 import logging
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -151,9 +152,26 @@ def _commands_with(flag: str) -> str:
     return ", ".join(names) if len(names) <= MAX_OWNERS else ""
 
 
+def _path_of(words: Sequence[str]) -> str:
+    """Return the command that words begin with, for an error of which click does not say it."""
+    path = "ruler"
+    group: click.Group = app
+    for word in words:
+        if word.startswith("-"):
+            continue
+        command = group.commands.get(word)
+        if command is None:
+            break
+        path += f" {word}"
+        if not isinstance(command, click.Group):
+            break
+        group = command
+    return path
+
+
 def _usage(error: click.UsageError) -> str:
     """Return the message for a wrong command line."""
-    path = error.ctx.command_path if error.ctx else "ruler"
+    path = error.ctx.command_path if error.ctx else _path_of(sys.argv[1:])
     message = error.format_message().rstrip(". ")
     if isinstance(error, click.NoSuchOption) and error.option_name in ("--dataset", "-d"):
         return (

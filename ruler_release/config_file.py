@@ -93,8 +93,14 @@ def _read(context: click.Context, _: click.Parameter, file: Path | None) -> None
 def _write(file: Path, values: Mapping[str, Any], command: click.Command) -> None:
     """Write the flags that have a value. Raises RulerError if the file cannot be written."""
     check_file(file, "run.toml", "--write-config")
+    flags = _flags(command)
+    if file.exists() and not _has_only(file, flags):
+        raise RulerError(
+            f"'{file}' has other things than flags and would be lost: name another file with "
+            "--write-config."
+        )
     lines = []
-    for key, flag in _flags(command).items():
+    for key, flag in flags.items():
         value = values[flag.name or ""]
         if value is None or value == () or value is False:
             continue
@@ -102,3 +108,11 @@ def _write(file: Path, values: Mapping[str, Any], command: click.Command) -> Non
         plain_value = value if isinstance(value, int | float | list) else str(value)
         lines.append(f"{key} = {json.dumps(plain_value)}\n")
     write_whole(file, "".join(lines))
+
+
+def _has_only(file: Path, flags: Mapping[str, click.Option]) -> bool:
+    """Return whether a file is one of flags, which another --write-config may replace."""
+    try:
+        return all(key.replace("_", "-") in flags for key in read_toml(file))
+    except RulerError:  # not TOML
+        return False

@@ -30,6 +30,7 @@ adds a second BOS to a template that writes one, unless it is configured so:
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import statistics
 from collections import Counter, defaultdict
@@ -84,10 +85,17 @@ Arguments = ParamSpec("Arguments")
 
 
 def _show_errors_as_sentences(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
-    """Turn RulerError into click's exception, which Inspect shows without a traceback."""
+    """Turn RulerError into click's exception, which Inspect shows without a traceback.
+
+    So is a missing argument: Inspect leaves out those that a task does not have, such as `configs`.
+    """
 
     @functools.wraps(make)
     def make_task(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Task:
+        given = inspect.signature(make).bind_partial(*args, **kwargs).arguments
+        for name, example in (("dataset", "ruler"), ("config", "all_4k")):
+            if name not in given:
+                raise ClickException(f"Missing argument: add -T {name}=…, such as {example}.")
         try:
             return make(*args, **kwargs)
         except RulerError as error:

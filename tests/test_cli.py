@@ -62,6 +62,8 @@ SERVER = f"{RUN} openai -m m --base-url"
     [
         ("build out --tasks niah_mk_3", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
         ("build out --lengths 5x", "Unknown length '5x'"),
+        ("build out --lengths", "'--lengths' requires an argument. See: ruler build --help"),
+        ("--quiet batch write -m", "'-m' requires an argument. See: ruler batch write --help"),
         ("build out --tokenizer teken", "Did you mean 'tekken'?"),
         (
             "build out --lengths 4k --rows 1 --sources squad=rebuilt",
@@ -293,7 +295,7 @@ def test_verify_prints_a_line_for_each_file_and_a_verdict(release):
 
 def test_quickstart_builds_verifies_loads_and_names_the_next_commands(tmp_path):
     done = ruler("quickstart", cwd=tmp_path)
-    assert 'load_dataset("ruler-quickstart", "niah_mk_4k") gives 15 rows' in done.stdout
+    assert 'load_dataset("./ruler-quickstart", "niah_mk_4k") gives 15 rows' in done.stdout
     assert "mean length" in done.stdout
     steps = [line.strip() for line in done.stdout.split("Next,")[1].splitlines()[1:]]
     assert steps[:2] == ["ruler sources fetch ruler", "ruler build ruler --lengths 4k"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -160,9 +161,14 @@ def show_size(plan: BuildPlan) -> None:
     files = number_of(len(plan.missing), "file")
     text = (
         f"To build: {plan.rows:,} rows in {files}, {plan.tokens / 1e6:,.0f} million tokens: about "
-        f"{space} and {time} of CPU time, several times that without the extra `fast`."
+        f"{space} and {time} of CPU time"
     )
-    note(sentences(text))
+    if find_spec("gigatoken") is None:
+        text += (
+            " with the extra `fast`, which is not installed: up to twice that without it, and "
+            "several times that for tokenizers of transformers"
+        )
+    note(sentences(f"{text}."))
 
 
 def show_built(root: Path, built: Built) -> None:

@@ -92,7 +92,7 @@ def compare(options: CompareCommand) -> None:
     from ruler_eval.figures.comparisons import rank_figures, seed_figures
     from ruler_eval.figures.series import open_runs
 
-    check_file(options.out, "comparison.json")
+    check_file(options.out, "comparison.json", inputs=options.results)
     announce("Comparing")
     runs = open_runs(options.results, options.names)
     results = {run.label: run.labelled for run in runs.runs}
@@ -233,7 +233,7 @@ def analyze(options: AnalyzeCommand) -> None:
     from ruler_eval.figures.series import open_runs
     from ruler_eval.report.render import render
 
-    check_file(options.out, "analysis.json")
+    check_file(options.out, "analysis.json", inputs=options.results)
     announce("Reading the results")
     analysis: dict[str, Any] = {"format": 1}
     figures: list[Figure] = []

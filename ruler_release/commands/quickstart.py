@@ -5,6 +5,7 @@ And `ruler example`: a real model's answers, without a release.
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,10 +73,11 @@ def build_release(root: Path) -> None:
     if not report.proved:
         show_report(report, as_json=False)
         exit_unless_proved(report)
-    rows = datasets.load_dataset(str(root), CONFIG, split="test")
+    place = os.path.join(".", root)  # else `datasets` may load a cached release of this name
+    rows = datasets.load_dataset(place, CONFIG, split="test")
     print(
         "\nBuilt from the project's embedded texts and verified. "
-        f'load_dataset("{plain(root)}", "{CONFIG}") gives {len(rows)} rows.\n'
+        f'load_dataset("{plain(place)}", "{CONFIG}") gives {len(rows)} rows.\n'
     )
 
 

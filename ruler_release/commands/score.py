@@ -133,7 +133,7 @@ def score(options: ScoreCommand) -> None:
     format = "markdown" if options.markdown else options.format
     is_table = len(places) > 1 or format != "text" or bool(options.figures)
     table_file = Path(options.out) if is_table and options.out is not None else None
-    check_file(table_file, f"table.{SUFFIXES[format]}")
+    check_file(table_file, f"table.{SUFFIXES[format]}", inputs=paths(options.files))
     if places:
         check_different_places(places)
         changes_scores = _changes_scores(places, options)
@@ -202,7 +202,7 @@ def _scored(options: ScoreCommand, quiet: bool) -> Results:
     from ruler_release.api import results_path, score_files
 
     out = results_path(options)
-    check_file(out, "results.json")
+    check_file(out, "results.json", inputs=paths(options.files))
     results = score_files(replace(options, progress=True))
     if out is not None:
         note(f"Written: {out}")
@@ -289,7 +289,7 @@ def errors(options: ErrorsCommand) -> None:
     from ruler_eval.score.stored import open_scores
     from ruler_release.api import sort_errors
 
-    check_file(None if options.out is None else Path(options.out), "errors.jsonl")
+    check_file(options.out, "errors.jsonl", inputs=paths(options.files))
     announce("Reading the predictions")
     scores = open_scores(options, options.truncated)
     repeats = max((config.repeats for config in scores.configs.values()), default=1)

@@ -38,11 +38,13 @@ def list_sources(options: SourcesCommand) -> None:
 
     store = Store(options.mirror)
     datasets = [read_suite(options.suite).dataset] if options.suite else list(TASKS)
+    states = {name: source_states(store, name) for name in datasets}
     for name in datasets:
-        show_sources(name, source_states(store, name))
+        show_sources(name, states[name])
     if datasets == ["oneruler"]:
         show_rights()
-    show_remedy()
+    if any(state != "present" for files in states.values() for _, state in files):
+        show_remedy()
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,16 @@ def test_rows_of_another_suite_or_seed_are_custom_even_with_the_digests_of_the_l
         )
 
 
+def test_rows_of_ruler_at_a_length_that_is_not_its_own_are_not_called_a_custom_suite(release):
+    manifest = read_manifest(release)
+    for entry in manifest["files"].values():
+        entry |= {"length": "4000", "config": f"{entry['task']}_4000"}
+    assert why_custom(manifest) == (
+        "a length that is not in thousands of 1,024 tokens, "
+        "embedded texts (essays, hotpotqa, squad), 20 rows per file, not 500"
+    )
+
+
 def test_only_a_difference_without_a_reason_is_unexplained(published, tmp_path):
     frozen = freeze([published()], folder=tmp_path)
     manifest = read_manifest(published("again"))

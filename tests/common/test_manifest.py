@@ -117,3 +117,13 @@ def test_a_manifest_that_is_not_an_object_is_refused(tmp_path, text):
     (tmp_path / MANIFEST).write_bytes(text)
     with pytest.raises(RulerError, match=r"manifest\.json' is damaged: "):
         read_manifest(tmp_path)
+
+
+def test_a_folder_inside_of_a_release_is_refused_with_the_name_of_the_release(tmp_path):
+    folder = tmp_path / "ruler" / "data" / "tekken"
+    folder.mkdir(parents=True)
+    with pytest.raises(RulerError, match="Build one: ruler build"):
+        read_manifest(folder)
+    (tmp_path / "ruler" / "manifest.json").write_text("{}")
+    with pytest.raises(RulerError, match=f"inside of the release '{tmp_path}/ruler': name that"):
+        read_manifest(folder)

@@ -233,8 +233,9 @@ def test_an_allowed_name_is_a_file_on_every_system(name, kind):
         ("task", "default", "no length (4k, 4000), 'default' or device of Windows (con)"),
         ("group", "mine_4k", "as in 'niah_mk'; no length"),
         ("tokenizer", "mine.", "single dots between them, as in 'qwen2.5'"),
-        ("tokenizer", "pl", "no length (4k, 4000), language (pl, en-ko) or device"),
-        ("tokenizer", "en-ko_mine", "no length (4k, 4000), language (pl, en-ko) or device"),
+        ("tokenizer", "pl", "no length (4k, 4000), no two letters at the beginning that could"),
+        ("tokenizer", "en-ko_mine", "no two letters at the beginning that could be a language"),
+        ("tokenizer", "my_tokens", "that could be a language ('my_tokens')"),
         ("language", "con", "its ISO 639 code of two or three small letters, such as 'tr'"),
     ],
 )

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ruler_eval.score import results
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error
 
 
 @pytest.fixture
@@ -29,6 +29,16 @@ def test_a_file_of_flags_runs_as_its_command(here):
 def test_a_flag_on_the_command_line_has_precedence(here):
     assert ruler("eval", "--limit", "2", "--config", "run.toml", "-o", "runs/b").code == 0
     assert {cell["n"] for cell in results.load(here / "runs/b")["configurations"].values()} == {2}
+
+
+def test_only_a_file_of_flags_is_replaced(here):
+    flags = ("-d", "ruler", "-c", "vt_4k", "-b", "oracle", "--write-config")
+    assert ruler("eval", *flags, "run.toml").code == 0
+    for text in ('extends = "ruler"\n[tasks.vt]\nfamily = "variable_tracking"\n', "not TOML"):
+        (here / "suite.toml").write_text(text)
+        error = ruler_error("eval", *flags, "suite.toml")
+        assert "'suite.toml' has other things than flags and would be lost: name another" in error
+        assert (here / "suite.toml").read_text() == text
 
 
 def test_keys_may_be_lists_and_have_underscores(here):

@@ -109,7 +109,7 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
     for name, value in described.items():
         if name == "family":
             continue
-        check_name(f"parameter of task '{task}'", name, types, "ruler_builder/suites")
+        check_name(f"parameter of task '{task}':", name, types, "ruler_builder/suites")
         kind = types[name]
         if type(value) is not kind and not (kind is float and type(value) is int):
             raise RulerError(f"Task '{task}': {name} must be {kind.__name__}, not {value!r}.")
@@ -262,7 +262,7 @@ def _read_groups(
         groups[group] = tuple(listed)
     for group, members in groups.items():
         for member in members:
-            check_name(f"task in group '{group}'", member, tasks, str(path))
+            check_name(f"task in group '{group}':", member, tasks, str(path))
     try:
         check_release_names(tasks, groups, tokenizers=(), languages=())
     except RulerError as error:
@@ -302,7 +302,7 @@ def _make_suite(
         usual = {"max_new_tokens": families[family_of[task]]["max_new_tokens"]}
         params[task] = read_params(task, {**usual, **table})
         if same_as := getattr(params[task], "same_as", ""):
-            check_name(f"task that '{task}' is the same as", same_as, tasks, name)
+            check_name(f"task that '{task}' is the same as:", same_as, tasks, name)
     return Suite(
         name=name,
         dataset=dataset,

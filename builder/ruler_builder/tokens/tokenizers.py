@@ -32,7 +32,7 @@ from ruler_builder.tokens.counting import (
     split_points_of_pattern,
 )
 from ruler_builder.tokens.ids import ids_digest
-from ruler_common.errors import RulerError, missing_packages
+from ruler_common.errors import MissingPackages, RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer, is_gguf
 from ruler_common.manifest import TokenizerEntry
@@ -278,8 +278,12 @@ def _auto_tokenizer(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread a worker
     try:
         tokenizer = auto_tokenizer(location, revision)
+    except MissingPackages:
+        raise
     except ValueError as error:
-        if Path(location).is_dir():
+        if is_gguf(location):
+            remedy = "Give another file, or the folder of the model."
+        elif Path(location).is_dir():
             remedy = "Give the folder of a model that transformers can load."
         else:
             remedy = (

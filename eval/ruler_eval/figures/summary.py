@@ -104,7 +104,10 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
     if comparison is None:
         means = []
         for series in ranked:
-            means.append(f"{series.label} {score_text(series.groups['all']['average'])}")
+            average = series.groups["all"]["average"]
+            if average["score"] is None:  # no length has all tasks
+                return [sentence for series in ranked for sentence in _score_sentences(series)]
+            means.append(f"{series.label} {score_text(average)}")
         return [f"By average, not paired: {', '.join(means)}."]
     over_all = comparison["all"]
     first = best

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -147,13 +148,18 @@ class FileConfigs:
                 raise self._contradiction(f"{length} tokens", "--config", wanted)
             self._check_tokenizer_of(parsed.name)
             return parsed.name
-        if task is None:
+        if task is None or self._is_only_name_of_file(task):
             raise RulerError(
                 f"'{self.file}' does not name its configuration: add --config, such as vt_4k or "
                 "niah_none_64k_pl, or call the file so (vt_4k.csv), or keep it in folders "
                 "LANGUAGE, LENGTH and TASK."
             )
         return self._name_config(task, length, languages)
+
+    def _is_only_name_of_file(self, task: str) -> bool:
+        """Return whether a word is a file's name (`answers`) and no task, nor one misspelled."""
+        tasks = self.names.tasks
+        return task == stem_of(self.file) and not get_close_matches(task, tasks, 1, cutoff=0.7)
 
     def _check_length_of(self, config: str) -> None:
         """Raise RulerError if --length is not the length of a configuration that a record names."""

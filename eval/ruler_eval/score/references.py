@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import Names
 from ruler_eval.file_records import json_lines
 from ruler_eval.prediction import Prediction, digest, read_name, row_number
@@ -83,6 +84,8 @@ def add_references(
         groups.setdefault(row.config, []).append(row)
     lines_of_config = _read(folder, groups, names, keep_prompts)
     if not lines_of_config.keys() & groups.keys():
+        if (folder / MANIFEST).is_file():
+            raise RulerError(f"'{folder}' is a release: name it with --dataset, not --references.")
         raise RulerError(
             f"'{folder}' has no references for {', '.join(groups)}: name the folder of their data "
             "files (TASK.jsonl or TASK/validation.jsonl, below a folder named by the length)."

@@ -51,6 +51,16 @@ def test_without_lengths_and_a_terminal_nothing_is_built(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_the_extra_fast_is_only_recommended_if_it_is_not_installed(tmp_path, monkeypatch):
+    for installed in (True, False):
+        found = object() if installed else None
+        monkeypatch.setattr("ruler_release.commands.build.find_spec", lambda _, found=found: found)
+        message = " ".join(ruler_error("build", tmp_path / "out").split())
+        assert (
+            "with the extra `fast`, which is not installed: up to twice" in message
+        ) != installed
+
+
 def test_without_lengths_at_a_terminal_the_user_is_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     done = ruler("build", tmp_path / "out")

@@ -118,8 +118,14 @@ def test_sources_are_listed_as_present_damaged_or_missing(folder):
     state_of = {source.name: state for source, state in source_states(Store(folder))}
     assert state_of == {"essays": "present", "squad": "damaged", "hotpotqa": "missing"}
     output = ruler_output("sources", "--mirror", folder)
-    for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):
+    for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0", "To get missing"):
         assert word in output
+    for name in ("squad", "hotpotqa"):
+        file = registry()[name].canonical.file
+        put(folder, bytes(file.bytes), file.path)
+    output = ruler_output("sources", "--suite", "ruler", "--mirror", folder)
+    assert "hotpotqa  present" in output
+    assert "To get missing sources" not in output
 
 
 def test_the_sources_of_oneruler_are_listed_by_language(folder):

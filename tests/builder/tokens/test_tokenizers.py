@@ -257,6 +257,19 @@ def test_a_folder_without_a_tokenizer_or_with_a_damaged_one_is_refused(
     assert "gated" not in str(refusal.value)
 
 
+def test_a_gguf_file_is_refused_with_its_own_remedy(store, tmp_path, monkeypatch):
+    with pytest.raises(RulerError, match="Give another file, or the folder of the model") as why:
+        load_counter("mine=no/such.gguf", store)
+    assert "gated" not in str(why.value)
+    file = tmp_path / "small.gguf"
+    file.write_bytes(b"GGUF")
+    monkeypatch.setattr("ruler_common.hub.find_spec", lambda name: None)  # without the extra
+    with pytest.raises(RulerError) as why:
+        load_counter(f"mine={file}", store)
+    assert str(why.value).startswith("The tokenizer in a GGUF file needs packages that are not")
+    assert str(why.value).endswith("'")  # the last package to install
+
+
 def test_a_changed_byte_in_a_named_tokenizers_file_is_refused(mirror, tmp_path):
     (file,) = pinned_files("cl100k_base")
     path = tmp_path / file.path

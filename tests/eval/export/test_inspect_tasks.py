@@ -322,6 +322,13 @@ def test_a_mistake_is_one_sentence(package, built, arguments, text):
     assert text in error.value.message
 
 
+def test_a_missing_argument_is_named(package, built):
+    with pytest.raises(ClickException, match="add -T config=…, such as all_4k"):
+        package.ruler(str(built))
+    with pytest.raises(ClickException, match="add -T dataset=…, such as ruler"):
+        package.oneruler(config="all_8k_en")
+
+
 class Provider:
     """A model of a provider, as Inspect names one."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+import ruler_release as api
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler, ruler_error, ruler_output
@@ -77,15 +79,34 @@ def test_equal_scores_have_no_marks(two, write_run):
     assert "†" not in ruler_output("score", two[0], same)
 
 
-def test_runs_that_cannot_be_paired_have_no_marks_and_the_reason(two, tmp_path):
-    other = tmp_path / "other"
+def on_other_rows(run: Path, other: Path) -> Path:
+    """The results of a run, copied to another folder as those of other rows."""
     other.mkdir()
     for name in ("results.json", "rows.parquet"):
-        shutil.copyfile(two[1] / name, other / name)
+        shutil.copyfile(run / name, other / name)
     results = json.loads((other / "results.json").read_text())
     results["dataset"]["rows"] = dict.fromkeys(results["dataset"]["rows"], "0" * 64)
     (other / "results.json").write_text(json.dumps(results))
-    stdout = ruler_output("score", two[0], other / "results.json")
+    return other / "results.json"
+
+
+def test_means_over_fewer_tasks_say_so(write_run, tmp_path):
+    runs = [
+        write_run(right, "two", ["vt_4k", "cwe_4k"]),
+        write_run(half, "one", ["vt_4k", "vt_8k"]),
+    ]
+    for run in runs:
+        ruler_output("score", run)
+    stdout = ruler_output("score", *runs)
+    means = "than those of two, which cannot be compared: one (1 task)."
+    assert means in " ".join(stdout.split())
+    unpaired = ruler_output("score", runs[0], on_other_rows(runs[1], tmp_path / "other"))
+    assert re.search(r"two scores 100\.0 \[[0-9., ]+\] at 4K \(2 of 13 tasks\)\.", unpaired)
+    assert "not paired" not in unpaired
+
+
+def test_runs_that_cannot_be_paired_have_no_marks_and_the_reason(two, tmp_path):
+    stdout = ruler_output("score", two[0], on_other_rows(two[1], tmp_path / "other"))
     assert "†" not in stdout
     assert (
         "bad and good cannot be paired: 'niah_single_1_4k' was scored on different rows" in stdout
@@ -117,6 +138,35 @@ def test_models_with_other_thresholds_have_a_column_of_thresholds(two, write_run
     assert " 79.4 " in row
     (title,) = [line for line in stdout.splitlines() if line.startswith("All tasks (13 tasks)")]
     assert "threshold" not in title
+
+
+def test_no_file_replaces_the_records_of_a_run_or_an_input(built, tmp_path):
+    runs = [tmp_path / name for name in "ab"]
+    for run in runs:
+        api.run(built, configs="vt_4k", backend="oracle", out=run)
+        api.score(run)
+    answers, results = runs[0] / "answers.jsonl", [run / "results.json" for run in runs]
+    guesses, manifest = tmp_path / "guesses.jsonl", tmp_path / "manifest.json"
+    shutil.copy(answers, guesses)
+    shutil.copy(built / "manifest.json", manifest)
+    read = "is read by this command and would be lost: name another file with --out."
+    for arguments, file, why in (
+        (("errors", runs[0]), answers, "is a record of a run"),
+        (("score", runs[0]), answers, "is a record of a run"),
+        (("score", *runs, "--format", "json"), runs[0] / "run.json", "is a record of a run"),
+        (("compare", *runs), manifest, "is the manifest of a release"),
+        (("score", guesses, "--dataset", built), guesses, read),
+        (("errors", guesses, "--dataset", built), guesses, read),
+        (("compare", *results), results[0], read),
+    ):
+        before = file.read_bytes()
+        assert f"'{file}' {why}" in ruler_error(*arguments, "--out", file)
+        assert file.read_bytes() == before
+    before = answers.read_bytes()
+    for call in (api.score, api.errors, api.report):
+        with pytest.raises(api.RulerError, match="is a record of a run"):
+            call(runs[0], out=answers)
+    assert answers.read_bytes() == before
 
 
 def test_a_table_is_written_to_a_file_in_its_format_and_results_stay_in_their_folder(two, tmp_path):

@@ -209,6 +209,9 @@ def test_references_of_other_rows_are_refused(tmp_path):
     assert "has other rows of vt_4k" in ruler("score", path, "--references", folder)[1]
     assert "There is no folder" in ruler("score", path, "--references", tmp_path / "gone")[1]
     assert "has no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
+    (path.parent / "manifest.json").write_text("{}")
+    error = ruler("score", path, "--references", path.parent)[1]
+    assert "is a release: name it with --dataset, not --references." in error
     both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
     assert "give only one of them" in both
     with_references = write_lines(

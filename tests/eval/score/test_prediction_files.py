@@ -149,6 +149,10 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
     path = write_lines(tmp_path / "4096/pred/vtt.jsonl", reference(0))
     with pytest.raises(RulerError, match="Unknown task 'vtt'"):
         read(path)
+    path = tmp_path / "excel.csv"  # only 'cwe' is a little like it
+    path.write_text("index,prediction\n0,1234567\n")
+    with pytest.raises(RulerError, match="does not name its configuration: add --config"):
+        read(path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(RulerError, match="has no prediction files"):
         read(tmp_path / "empty")
