@@ -77,6 +77,7 @@ NOT_SETTINGS = {
     "estimate",
 }
 """Fields of run.json that are not settings of the model or backend, or are reported elsewhere."""
+NOT_RECORDED = "not recorded"
 
 
 class ComparedModel(TypedDict):
@@ -341,7 +342,7 @@ def different_settings(a: Results, b: Results) -> dict[str, list[str]]:
     settings_a, settings_b = dict(_settings(a["run"])), dict(_settings(b["run"]))
     differences = {}
     for name in dict.fromkeys([*settings_a, *settings_b]):
-        values = [settings_a.get(name, "not recorded"), settings_b.get(name, "not recorded")]
+        values = [settings_a.get(name, NOT_RECORDED), settings_b.get(name, NOT_RECORDED)]
         if values[0] != values[1]:
             differences[name] = values
     return differences

@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.text import bounds, number, number_of, shortened, some_of
-from ruler_eval.analysis.compare import ComparedModel, Comparison, Decision, Side, Verdict
+from ruler_eval.analysis.compare import (
+    NOT_RECORDED,
+    ComparedModel,
+    Comparison,
+    Decision,
+    Side,
+    Verdict,
+)
 from ruler_eval.figures.differences import DETECTABLE, difference_record
 from ruler_eval.figures.figure import COUNT, INTERVAL, MODEL, Column, Figure, Record
 from ruler_eval.score.troubles import not_whole, troubles_in_words
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from ruler_eval.analysis.ranks import Ranking
     from ruler_eval.analysis.seeds import SeedComparison
 
-_MAX_SETTING = 40  # characters
+_MAX_SETTING, _MAX_ONE_SIDED = 40, 8  # characters; settings
 _UNANSWERED = {"failed", "missing", "does_not_fit"}
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "which is below",
@@ -175,13 +182,26 @@ def _models(
     if seeds is not None:
         a, b = f"seed {seeds['a']}, {a}", f"seed {seeds['b']}, {b}"
     lines = [f"A: {a}", f"B: {b}"]
-    settings = []
-    for name, values in result["settings"].items():
-        a, b = shortened(values[0], _MAX_SETTING), shortened(values[1], _MAX_SETTING)
-        settings.append(f"{name} {a} / {b}")
-    if settings:
+    if settings := _settings_that_differ(result["settings"]):
         lines.append(f"Settings that differ: {'; '.join(settings)}.")
     return lines
+
+
+def _settings_that_differ(settings: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the settings with both values; many that only one run records are only counted.
+
+    Two backends record different settings, which would hide those that both record.
+    """
+    one_sided = [name for name, values in settings.items() if NOT_RECORDED in values]
+    are_counted = len(one_sided) > _MAX_ONE_SIDED
+    texts = []
+    for name, values in settings.items():
+        if not (are_counted and name in one_sided):
+            a, b = (shortened(value, _MAX_SETTING) for value in values)
+            texts.append(f"{name} {a} / {b}")
+    if are_counted:
+        texts.append(f"{len(one_sided)} that only one of them records (--json names them)")
+    return texts
 
 
 def _model(model: ComparedModel) -> str:

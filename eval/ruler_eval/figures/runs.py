@@ -14,6 +14,7 @@ from typing import Any
 
 from ruler_common.frozen import are_frozen
 from ruler_common.text import number_of, shortened
+from ruler_eval.analysis.compare import NOT_RECORDED
 from ruler_eval.figures.figure import COUNT, MODEL, ROWS, Column, Figure
 from ruler_eval.figures.series import DATASET_TITLES, Runs, ScoredRun
 from ruler_eval.score.results import Results, describe_rows, tokenizer_of, warnings_of
@@ -30,7 +31,6 @@ ENGINE_SETTINGS = (
     "rope",
 )
 """The settings of the engine or server in run.json that can move a score."""
-NOT_RECORDED = "not recorded"
 _MAX_FACT = 120  # characters
 MAX_NOTE = 4 * _MAX_FACT
 _MAX_NOTES = 40

@@ -460,6 +460,11 @@ def test_settings_that_differ_are_named_in_one_line():
     }
     text = comparison_text(comparison, a, b)
     assert "Settings that differ: sampling.temperature 0.0 / 0.6; engine" in text
+    b["run"]["server"] = {f"field {number}": number for number in range(60)}
+    text = " ".join(comparison_text(compare(a, b), a, b).split())
+    assert (
+        "differ: sampling.temperature 0.0 / 0.6; 61 that only one of them records (--json" in text
+    )
     assert compare(a, a)["settings"] == {}
     del b["run"]["backend"]  # not a run.json of this project
     assert compare(a, b)["settings"] == {}
