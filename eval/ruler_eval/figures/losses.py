@@ -8,7 +8,7 @@ Rows with the same index ask the same at every length, so their differences are 
 
 from __future__ import annotations
 
-from ruler_common.text import bounds
+from ruler_common.text import bounds, number_of
 from ruler_eval.figures.figure import (
     INTERVAL,
     LENGTH,
@@ -56,7 +56,11 @@ def losses(runs: Runs, all_groups: bool = True) -> Figure:
 
 
 def _record(series: Series, name: str, loss: LengthLoss) -> Record:
+    total = series.groups[name]["tasks"]
     tasks = "all tasks" if name == "all" else name
+    if loss["tasks"] < total:
+        part = f"{loss['tasks']} of {number_of(total, 'task')}"
+        tasks = part if name == "all" else f"{name}, {part}"
     return {
         "series": [series.id],
         "model": series.label,

@@ -264,6 +264,8 @@ def _files_of_a_tool(path: Path, below: Sequence[Path]) -> list[Path]:
         return files
     if (path / MANIFEST).is_file():
         raise RulerError(f"'{path}' is a release: name a RUN folder, or files of predictions.")
+    if (path / RUN_FILE).is_file():
+        raise RulerError(f"'{path}' is a run without an answer yet: continue it, then score it.")
     raise RulerError(
         f"'{path}' has no prediction files (*.jsonl or *.eval, or those of another tool in "
         "docs/formats.md): name a RUN folder, or the files themselves."

@@ -90,6 +90,15 @@ def on_other_rows(run: Path, other: Path) -> Path:
     return other / "results.json"
 
 
+def test_losses_say_over_how_many_tasks_they_are(write_run):
+    names = [f"{task}_{length}" for task in ("vt", "cwe") for length in ("4k", "8k")]
+    run = write_run(half, "two", names)
+    table = ruler_output("score", run, "--figure", "losses", "--format", "markdown")
+    assert "| 2 of 13 tasks " in table
+    assert "all tasks" not in table
+    assert "| aggregation (CWE/FWE), 1 of 2 tasks " in table
+
+
 def test_means_over_fewer_tasks_say_so(write_run, tmp_path):
     runs = [
         write_run(right, "two", ["vt_4k", "cwe_4k"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ruler_common.errors import RulerError
+from ruler_eval.run.records import Records
 from tests.eval.scoring_helpers import read, write_lines
 
 
@@ -158,6 +159,9 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
         read(tmp_path / "empty")
     with pytest.raises(RulerError, match="no file or folder"):
         read(tmp_path / "nowhere")
+    Records(tmp_path / "begun").write_settings({"model": "m"})
+    with pytest.raises(RulerError, match="is a run without an answer yet: continue it"):
+        read(tmp_path / "begun")
 
 
 @pytest.mark.parametrize(
