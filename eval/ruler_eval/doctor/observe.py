@@ -365,7 +365,7 @@ def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
 # fmt: off
 LABELS = (
     "none", "less than half", "half or more", "all (truncated)",
-    "up to 1", "up to 8", "up to 32", "more than 32",
+    "1", "2 to 8", "9 to 32", "more than 32",
     "one", "several",
     "first third", "second third", "last third",
 )
@@ -396,9 +396,9 @@ def _in_flight(row: ObservedRow) -> str | None:
     count = row.record.get("in_flight")
     if count is None:
         return None
-    for limit in (1, 8, 32):
+    for limit, label in ((1, "1"), (8, "2 to 8"), (32, "9 to 32")):
         if count <= limit:
-            return f"up to {limit}"
+            return label
     return "more than 32"
 
 
