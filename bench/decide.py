@@ -2,8 +2,8 @@
 
 Simulated first: RUNS runs of 13 tasks of 500 rows whose mean drop is exactly the margin, for rows
 right or wrong, with partial credit, skewed (the whole drop in few rows), with one task failed
-whole, of three lengths whose rows share half of their differences, and of six lengths whose rows
-share all. An early verdict is wrong
+whole, of documents of four rows that are lost together, of three lengths whose rows share half of
+their differences, and of six lengths whose rows share all. An early verdict is wrong
 there, whatever it says. Beside it, how often the 95 % interval for other rows like these misses
 the mean that the rows were drawn from, wherever the run stopped: the worst over MARGINS times that
 mean as the margin, which move the place where it stops.
@@ -25,11 +25,13 @@ import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 from ruler_common.text import end_if_unread
-from ruler_eval.gate.betting import THRESHOLD, evidence, independence_over_lengths
+from ruler_eval.gate.betting import THRESHOLD, evidence, independence_of_rows
 from ruler_eval.gate.plan import LOOK_EVERY, LOOK_EVERY_OVER_LENGTHS
 from ruler_eval.score.intervals import Stratum, difference_interval, paired_mean
 
 RUNS, TASKS, ROWS = 2000, 13, 500
+DOCUMENT = 4
+"""Rows about one document, if rows share documents."""
 BATCH = 100
 MARGINS = (0.5, 1.0, 1.5, 2.5)
 MAX_ERRORS = 0.03
@@ -69,15 +71,19 @@ def verdicts_of(drops: np.ndarray, margin: float, step: int) -> list[Verdict]:
     return verdicts
 
 
-def missed(drops: np.ndarray, verdict: Verdict, mean: float) -> tuple[bool, bool]:
+def missed(
+    drops: np.ndarray, verdict: Verdict, mean: float, of_document: int = 1
+) -> tuple[bool, bool]:
     """Whether the interval for other rows lies wholly below, or wholly above, their mean."""
     lengths = len(drops) // TASKS
     if verdict.is_early:
-        shares = independence_over_lengths(verdict.rows, lengths, ROWS)
+        shares = independence_of_rows(verdict.rows, lengths * of_document, ROWS)
         smaller, larger = evidence(drops[:, : verdict.rows].T, mean, independence=shares)
         return bool(smaller[-1] >= THRESHOLD), bool(larger[-1] >= THRESHOLD)
     by_row = np.mean([drops[n * TASKS : (n + 1) * TASKS] for n in range(lengths)], axis=0)
-    low, high = difference_interval(paired_mean([Stratum.from_rows(rows) for rows in by_row]))
+    documents = np.arange(ROWS) // of_document if of_document > 1 else None
+    strata = [Stratum.from_rows(rows, clusters=documents) for rows in by_row]
+    low, high = difference_interval(paired_mean(strata))
     return high < mean, low > mean
 
 
@@ -108,6 +114,13 @@ def failed_whole(rng: np.random.Generator, d: float) -> np.ndarray:
     return drops
 
 
+def whole_documents(rng: np.random.Generator, d: float) -> np.ndarray:
+    """Nothing but losses, in one task, of all rows about a document."""
+    drops = np.zeros((TASKS, ROWS))
+    drops[0] = np.repeat(rng.random(ROWS // DOCUMENT) < d * TASKS, DOCUMENT)
+    return drops
+
+
 def three_lengths(rng: np.random.Generator, d: float) -> np.ndarray:
     """Three lengths of every task that share half of their differences: (3 x TASKS, ROWS)."""
     common, each = right_or_wrong(rng, d), [right_or_wrong(rng, d) for _ in range(3)]
@@ -130,6 +143,7 @@ KINDS = (
     partial_credit,
     skewed,
     failed_whole,
+    whole_documents,
     three_lengths,
     six_lengths,
     six_lengths_losses,
@@ -157,6 +171,7 @@ def simulate() -> bool:
     good = True
     for draw in KINDS:
         is_at_one_length = len(draw(np.random.default_rng(0), 0.01)) == TASKS
+        of_document = DOCUMENT if draw is whole_documents else 1
         step = LOOK_EVERY if is_at_one_length else LOOK_EVERY_OVER_LENGTHS
         for d in (0.01, 0.02, 0.05):
             rng = np.random.default_rng(7)
@@ -171,7 +186,8 @@ def simulate() -> bool:
                     for run, order, verdict in zip(
                         drawn, mixed, verdicts_of(mixed, share * d, step), strict=True
                     ):
-                        misses[place] += missed(order if verdict.is_early else run, verdict, d)
+                        rows = order if verdict.is_early else run
+                        misses[place] += missed(rows, verdict, d, of_document)
             worst = misses.max(axis=0) / RUNS
             early = [verdict.is_below for verdict in verdicts if verdict.is_early]
             errors = [early.count(True) / RUNS, early.count(False) / RUNS]

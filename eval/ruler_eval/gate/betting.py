@@ -46,10 +46,11 @@ Assumptions:
 
 The verdict is not about single tasks or lengths. For other rows like these (another sample of the
 benchmark), use `anytime_bounds` without `of`. Its coverage is proved if rows are independent, as
-they are at one length. Over L lengths, whose rows share their questions, pass `independence`: after
-n of N rows of each stratum, a share n/N of the questions of one length has been seen at another,
-so that up to 1 + (L − 1)n/N rows count as one (`independence`), and the logarithm of the evidence
-is divided by that number. This is not proved (bench/decide.py measures it).
+they are at one length if no two are about the same document. If each row is one of k that depend
+on each other (the same question at L lengths; the questions about one document), pass
+`independence`: after n of N rows of each stratum, a share n/N of the others has been seen, so that
+up to 1 + (k − 1)n/N rows count as one, and the logarithm of the evidence is divided by that number.
+This is not proved (bench/decide.py measures it).
 
 Single strata are tested in the same way, each with its own rows. If k of them are, THRESHOLD is k
 times as high, so that the chance that any of the k verdicts is wrong is at most ALPHA on each side.
@@ -120,16 +121,16 @@ def _best_mixture(
     return best
 
 
-def independence_over_lengths(steps: int, lengths: int, rows: int) -> np.ndarray:
-    """Return for each step the share of rows that count as independent of other lengths' rows.
+def independence_of_rows(steps: int, alike: float, rows: int) -> np.ndarray:
+    """Return for each step the share of the rows so far that count as independent.
 
     Args:
         steps: The steps so far.
-        lengths: The lengths at which each question is asked.
+        alike: How many rows depend on each other: lengths, times the rows about a document.
         rows: The rows of each stratum.
     """
     seen = np.arange(1, steps + 1) / rows
-    return 1 / (1 + (lengths - 1) * seen)
+    return 1 / (1 + (alike - 1) * seen)
 
 
 def anytime_bounds(

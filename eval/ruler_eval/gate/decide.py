@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -37,7 +38,7 @@ from ruler_eval.gate.betting import (
     THRESHOLD,
     anytime_bounds,
     evidence,
-    independence_over_lengths,
+    independence_of_rows,
 )
 from ruler_eval.gate.options import DecideOptions, options_of_model_b
 from ruler_eval.gate.plan import LookPlan, plan_of_results
@@ -281,6 +282,7 @@ class SequentialTest:
         self._drops = np.empty((0, len(self.plan.order)))
         self._answered = np.empty((0, len(self.plan.order)), dtype=bool)
         self._looks: list[Look] = []
+        self._alike = self.plan.lengths * rows_of_a_document(self.plan, documents_of(base))
 
     def look(self, rows: int) -> SequentialDecision:
         """Look at the first `rows` rows of each stratum; each look needs more of them."""
@@ -296,7 +298,7 @@ class SequentialTest:
             self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
             mean_verdict = _verdict(smaller, larger)
             interval = [100 * end for end in anytime_bounds(self._drops, self.plan.all_rows)]
-            shares = independence_over_lengths(rows, self.plan.lengths, self.plan.rows)
+            shares = independence_of_rows(rows, self._alike, self.plan.rows)
             bounds = anytime_bounds(self._drops, independence=shares)
             other_rows_interval = [100 * end for end in bounds]
         verdict, task_verdict = mean_verdict, None
@@ -435,6 +437,20 @@ class SequentialTest:
         if mean.rows < MIN_INDEPENDENT_ROWS:
             return [-100.0, 100.0]
         return [100 * end for end in difference_interval(mean)]
+
+
+def rows_of_a_document(plan: LookPlan, documents: Mapping[str, Mapping[int, str]]) -> float:
+    """Return how many rows of its task and length share a row's document; 1 if no rows do.
+
+    It is the mean over the rows of the task and length where it is highest.
+    """
+    most = 1.0
+    for stratum, names in plan.configs.items():
+        for name in names:
+            if name in documents:
+                sizes = Counter(documents[name][index] for index in plan.order[stratum])
+                most = max(most, sum(size**2 for size in sizes.values()) / plan.rows)
+    return most
 
 
 def _verdict(smaller: float, larger: float) -> Verdict:

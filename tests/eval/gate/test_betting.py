@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_eval.gate.betting import BET_FRACTIONS, THRESHOLD, WEIGHTS, anytime_bounds, evidence
+from ruler_eval.gate.betting import (
+    BET_FRACTIONS,
+    THRESHOLD,
+    WEIGHTS,
+    anytime_bounds,
+    evidence,
+    independence_of_rows,
+)
 
 MARGINS = st.floats(-0.99, 0.99)
 DIFFERENCES = st.lists(st.floats(-1, 1), min_size=1, max_size=30).map(np.array)
@@ -84,3 +91,22 @@ def test_what_is_left_of_all_rows_counts():
     far, near = last(rows, 0.05, 10_000)[0], last(rows, 0.05, 100)[0]
     assert near > 1.5 * far
     assert far == pytest.approx(last(rows, 0.05)[0], rel=0.05)
+
+
+def test_the_interval_for_other_rows_holds_if_whole_documents_are_lost():
+    """Of one task with 125 documents of four rows, wherever the test of a margin stops."""
+    rng, runs, rows, share = np.random.default_rng(0), 400, 500, 0.1
+    documents = np.repeat(rng.random((runs, rows // 4)) < share, 4, axis=1).astype(float)
+    drops = rng.permuted(documents, axis=1)[..., None]
+    sides = evidence(drops, 0.8 * share, rows)
+    decided = np.maximum(*sides)[:, :-1] >= THRESHOLD
+    alone, of_documents = [], []
+    for run, looks in zip(drops, decided, strict=True):
+        if looks.any():
+            seen = run[: int(looks.argmax()) + 1]
+            shares = independence_of_rows(len(seen), 4, rows)
+            alone.append(max(side[-1] for side in evidence(seen, share)))
+            both = evidence(seen, share, independence=shares)
+            of_documents.append(max(side[-1] for side in both))
+    assert np.mean(np.array(alone) >= THRESHOLD) > 0.05
+    assert np.sum(np.array(of_documents) >= THRESHOLD) <= 0.025 * runs

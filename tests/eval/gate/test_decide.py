@@ -83,6 +83,17 @@ def test_a_drop_of_exactly_the_margin_is_not_below_it():
         assert decision["verdict"] == expected, parts
 
 
+def test_rows_about_one_document_say_less_about_other_rows():
+    intervals = {}
+    for rows_of_one in (1, 4):
+        base = run(vt_4k=0, cwe_4k=0)
+        change_column(base, "document", "vt_4k", [str(n // rows_of_one) for n in range(ROWS)])
+        decision = decided(base, run("b", vt_4k=0, cwe_4k=0), 10)
+        assert decision["rows"] < ROWS
+        intervals[rows_of_one] = decision["other_rows_interval"]
+    assert intervals[4][0] < intervals[1][0] < 0 < intervals[1][1] < intervals[4][1]
+
+
 def test_a_task_lost_at_one_length_passes_the_mean_but_is_named_and_may_have_a_margin():
     lengths = ("4k", "8k", "16k", "32k", "64k", "128k")
     names = [f"task{task}_{length}" for task in range(13) for length in lengths]
