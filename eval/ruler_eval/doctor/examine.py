@@ -32,7 +32,7 @@ from ruler_eval.doctor.conditions import (
 )
 from ruler_eval.doctor.engine import Engine, check_rows_fit, open_engine
 from ruler_eval.doctor.folder import Folder, open_folder
-from ruler_eval.doctor.judge import follow_up, judge, may_stop
+from ruler_eval.doctor.judge import follow_up, judge, may_stop, to_confirm
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.paired_test import smallest_loss
 from ruler_eval.doctor.plan import RowPlan, cost_line, make_plan, rows_in_words
@@ -76,7 +76,7 @@ class Examination:
         for wave in self.plan.waves(self.load):
             self._send_wave(wave)
             sent += len(wave)
-            verdict = self.judge_rows(sent, complete=False)
+            verdict = self._confirmed(self.judge_rows(sent, complete=False), sent, complete=False)
             on_wave(verdict, sent)
             if verdict.outcome == "engine":
                 rows_when_decided = rows_when_decided or sent
@@ -85,11 +85,20 @@ class Examination:
         late = late_rows(self.plan, self.load)
         if "drift" in self.conditions and verdict.tokens.state != "engine":  # a fact decides
             self._send(LATE, late[0][:sent])
-        verdict = self.judge_rows(sent, complete=sent == len(self.plan.keys))
+        complete = sent == len(self.plan.keys)
+        verdict = self._confirmed(self.judge_rows(sent, complete), sent, complete)
         if verdict.outcome == "unknown" and (suspects := follow_up(verdict)):
             self._send_fresh(suspects, late)
             verdict = self.judge_rows(sent, complete=True)
         return verdict
+
+    def _confirmed(self, verdict: Verdict, rows: int, complete: bool) -> Verdict:
+        """Send fresh rows under load if load is about to be blamed, and judge again."""
+        causes = to_confirm(verdict)
+        if not causes:
+            return verdict
+        self._send_fresh({name: of or self.plan.configs for name, of in causes.items()}, ())
+        return self.judge_rows(rows, complete)
 
     def judge_rows(self, rows: int, complete: bool) -> Verdict:
         """Judge the answers to the first `rows` rows."""

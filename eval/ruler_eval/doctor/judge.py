@@ -43,6 +43,7 @@ from ruler_eval.doctor.verdict import (
 )
 from ruler_eval.score.intervals import holm, mcnemar
 
+LOAD = "load"
 MIN_FAILED = 3
 """Rows that fail on one side only, while no other request fails, before that is a fault."""
 FAR_MORE = 0.001
@@ -133,6 +134,11 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
         failed_only_cold=failed_only_cold,
         failure=failures[0] if failures else "",
     )
+    fresh_keys = evidence.fresh.get(condition.name, ())
+    fresh_answers = pairs(a, b, fresh_keys)
+    fails_again = any(_fails_alone(first, second) for _, first, second in fresh_answers)
+    if fresh_keys:
+        finding = replace(finding, seen_again=fails_again)
     both = [(key, first, second) for key, first, second in answered if _both_count(first, second)]
     if not both:
         reason = f"every request failed ({failures[0]})" if failures else "no row fits"
@@ -144,11 +150,11 @@ def _judge_pair(condition: Condition, evidence: Evidence, tests: int) -> Finding
         return _test_flips(finding, usable)
     is_complete = evidence.complete or condition.name == DRIFT  # its rows are sent at once
     finding = _test_scores(replace(finding, reason=reason), usable, is_complete)
-    fresh_keys = evidence.fresh.get(condition.name, ())
-    fresh = [pair for pair in pairs(a, b, fresh_keys) if _both_count(pair[1], pair[2])]
+    fresh = [pair for pair in fresh_answers if _both_count(pair[1], pair[2])]
     if fresh:
-        configs = ", ".join(dict.fromkeys(key[0] for key, _, _ in fresh))
-        finding = replace(finding, fresh=_sum_of(configs, fresh))
+        lost = _sum_of(", ".join(dict.fromkeys(key[0] for key, _, _ in fresh)), fresh)
+        loses_again = (lost.only_a - lost.only_b) * (finding.only_a - finding.only_b) > 0
+        finding = replace(finding, fresh=lost, seen_again=fails_again or loses_again)
     if is_complete:
         by_failures = 100 * len(failures) / len(answered)
         loss = smallest_loss(len(usable), finding.only_a + finding.only_b, tests)
@@ -182,6 +188,11 @@ def _test_scores(finding: Finding, usable: Pairs, is_complete: bool) -> Finding:
         p=pair_p(signs, is_complete),
         configs=_by_config(usable),
     )
+
+
+def _fails_alone(first: Answer, second: Answer) -> bool:
+    """Return whether a row failed, or did not fit, on the second side only."""
+    return not first.failure and bool(second.failure or (first.fits and not second.fits))
 
 
 def _both_count(first: Answer, second: Answer) -> bool:
@@ -274,7 +285,8 @@ def _with_cache_hits(compared: Pairs, evidence: Evidence) -> tuple[Pairs, str]:
 def _decide(finding: Finding, holm_p: float, evidence: Evidence) -> Finding:
     """Return the finding with its adjusted p, and whether it is a fault, suspect, or neither."""
     finding = replace(finding, holm_p=holm_p)
-    if finding.failed_only_b >= MIN_FAILED and finding.name in ("load", "cache"):
+    once = finding.name == LOAD and finding.seen_again is False
+    if finding.failed_only_b >= MIN_FAILED and finding.name in (LOAD, "cache") and not once:
         return replace(finding, state="engine", holm_p=0.0)
     if finding.state != "same":
         return finding
@@ -282,6 +294,8 @@ def _decide(finding: Finding, holm_p: float, evidence: Evidence) -> Finding:
         fresh_p = min(1.0, finding.fresh.p / FRESH_SHARE * max(1, len(evidence.fresh)))
         finding = replace(finding, holm_p=min(holm_p, fresh_p))
     if finding.holm_p <= ALPHA:
+        if once:
+            return replace(finding, state="suspect")
         return replace(finding, state="engine", smallest_loss=None)
     if not evidence.complete:
         return replace(finding, state="unchecked", reason="not decided when it stopped")
@@ -343,6 +357,19 @@ def _blame_drift(findings: list[Finding]) -> list[Finding]:
             finding = replace(finding, state="engine", holm_p=p, smallest_loss=None)
         blamed.append(finding)
     return blamed
+
+
+def to_confirm(verdict: Verdict) -> dict[str, tuple[str, ...]]:
+    """Return the configurations of which fresh rows should be sent before load is blamed.
+
+    The rows of a wave are under load at one moment, so a fault of that moment looks like load. If
+    no row lost its score, all configurations.
+    """
+    cause = verdict.cause
+    if verdict.tokens.state == "engine" or cause is None:
+        return {}
+    needs_rows = cause.name == LOAD and cause.seen_again is None
+    return {LOAD: cause.suspect_configs} if needs_rows else {}
 
 
 def follow_up(verdict: Verdict) -> dict[str, tuple[str, ...]]:

@@ -46,7 +46,10 @@ def sentence_of(finding: Finding) -> str:
         return f"{100 * finding.flips:.1f} % of identical requests get different scores, in {rows}."
     counts = f"{finding.only_a} of {rows} have a better answer {a}, {finding.only_b} {b}"
     if finding.state == "suspect":
-        return f"Cannot tell: {counts}{_where(finding)}; chance is not a good explanation."
+        why = "chance is not a good explanation"
+        if finding.seen_again is False:
+            why = "what happened once, such as a restart, looks the same"
+        return f"Cannot tell: {counts}{_where(finding)}; {why}."
     detected = f"; a loss of {finding.smallest_loss:.0f} points would have been detected"
     fresh = ""
     if finding.fresh is not None:

@@ -73,6 +73,8 @@ class Finding:
     """The configurations in which some rows differ, the largest loss first."""
     fresh: ConfigLoss | None = None
     """The fresh rows of a suspect condition, over their configurations."""
+    seen_again: bool | None = None
+    """Of load: whether the fresh rows lose or fail too; None if none were sent."""
     cold_differ: tuple[int, int] | None = None
     """If cache hits are blamed: cold requests that differ, of how many."""
 

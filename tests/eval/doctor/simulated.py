@@ -36,8 +36,11 @@ EXPECTED = {
     "replicas": "repeat",
 }
 """Faults that self-comparison can see, and the condition that the verdict has to name."""
+BURST = 40
+"""Requests in a row that the faults `restart` and `bad_moment` affect, once."""
 INVISIBLE = (
     "always", "middle", "drift", "break", "periods", "fails_anywhere", "shared_cache", "recall",
+    "restart", "bad_moment",
 )  # fmt: skip
 """Engines of which no condition may be blamed, except `drift` if answers change with time."""
 CHANGES_WITH_TIME = ("drift", "break", "periods")
@@ -93,7 +96,13 @@ class SimulatedEngine:
             cached_tokens=TOKENS - 8 if cached else 0,
         )
 
+    def _is_in_burst(self) -> bool:
+        start = random.Random(f"{self.seed} burst").randrange(DRIFT_REQUESTS)
+        return start <= self.requests < start + BURST
+
     def _fails(self, side: str) -> bool:
+        if self.fault == "restart":
+            return self._is_in_burst()
         if self.fault == "fails_under_load":
             return side == LOADED and self._rng.random() < 0.1
         if self.fault == "fails_more_under_load":
@@ -108,6 +117,8 @@ class SimulatedEngine:
         hardness = random.Random(f"{self.seed} hardness {key}").random()
         if self.fault == "always":
             return hardness < 0.5
+        if self.fault == "bad_moment":
+            return self._is_in_burst()
         if self.fault == "long":
             return config.endswith("_32k")
         if self.fault == "one_task":

@@ -81,6 +81,16 @@ def test_a_server_with_good_and_bad_periods_is_not_blamed_on_a_condition():
     assert not set(named) & {"cache", "load", "text", "repeat"}, named
 
 
+@pytest.mark.parametrize("fault", ["restart", "bad_moment"])
+def test_what_happens_once_is_not_blamed_on_load(fault):
+    """40 requests in a row fail, or get wrong answers; without further rows load was blamed."""
+    verdicts = [examination(SimulatedEngine(seed=seed, fault=fault)).run() for seed in range(40)]
+    blamed = [verdict for verdict in verdicts if verdict.cause is not None]
+    assert len(blamed) <= 4
+    again = [finding.seen_again for verdict in verdicts for finding in verdict.findings]
+    assert again.count(False) >= 5  # of load, by further rows
+
+
 def test_a_configuration_that_loses_everything_is_never_called_sound():
     """Seven rows of 208 under load, no other: further rows of that configuration decide."""
     plan = plan_of(rows=208, tasks=13)
