@@ -13,7 +13,7 @@ from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, check_options, names_in
 from ruler_common.text import announce, note, show
 from ruler_release import api
-from ruler_release.commands.score import SHOWN, Format, Markdown
+from ruler_release.commands.score import SHOWN, Format, Markdown, files_read
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison
@@ -92,7 +92,7 @@ def compare(options: CompareCommand) -> None:
     from ruler_eval.figures.comparisons import rank_figures, seed_figures
     from ruler_eval.figures.series import open_runs
 
-    check_file(options.out, "comparison.json", inputs=options.results)
+    check_file(options.out, "comparison.json", inputs=files_read(options.results))
     announce("Comparing")
     runs = open_runs(options.results, options.names)
     results = {run.label: run.labelled for run in runs.runs}
@@ -233,7 +233,7 @@ def analyze(options: AnalyzeCommand) -> None:
     from ruler_eval.figures.series import open_runs
     from ruler_eval.report.render import render
 
-    check_file(options.out, "analysis.json", inputs=options.results)
+    check_file(options.out, "analysis.json", inputs=files_read(options.results))
     announce("Reading the results")
     analysis: dict[str, Any] = {"format": 1}
     figures: list[Figure] = []

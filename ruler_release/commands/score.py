@@ -133,7 +133,7 @@ def score(options: ScoreCommand) -> None:
     format = "markdown" if options.markdown else options.format
     is_table = len(places) > 1 or format != "text" or bool(options.figures)
     table_file = Path(options.out) if is_table and options.out is not None else None
-    check_file(table_file, f"table.{SUFFIXES[format]}", inputs=paths(options.files))
+    check_file(table_file, f"table.{SUFFIXES[format]}", inputs=files_read(paths(options.files)))
     if places:
         check_different_places(places)
         changes_scores = _changes_scores(places, options)
@@ -209,6 +209,11 @@ def _scored(options: ScoreCommand, quiet: bool) -> Results:
     elif not quiet:
         note("No results.json was written: add --out FILE, for compare and report.")
     return results
+
+
+def files_read(places: Sequence[Path]) -> list[Path]:
+    """Return the files of results and of answers that are named, and the results in RUN folders."""
+    return [place / "results.json" if place.is_dir() else place for place in places]
 
 
 def runs_of_results(all_results: Sequence[Results], places: Sequence[Path]) -> Runs:
