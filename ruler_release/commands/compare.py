@@ -228,7 +228,7 @@ def analyze(options: AnalyzeCommand) -> None:
 
     Example: ruler analyze -d oneruler --tokenizer cl100k_base --tokenizer o200k_base
     """
-    from ruler_eval.figures.catalogue import doubts
+    from ruler_eval.figures.catalogue import notes_on_runs
     from ruler_eval.figures.languages import language_figures, text_tokens
     from ruler_eval.figures.series import open_runs
     from ruler_eval.report.render import render
@@ -239,7 +239,7 @@ def analyze(options: AnalyzeCommand) -> None:
     figures: list[Figure] = []
     if options.results:
         runs = open_runs(options.results, options.names)
-        for sentence in doubts(runs):
+        for sentence in notes_on_runs(runs):
             note(sentence)
         if runs.dataset == "ruler":
             if options.errors or options.lengths:

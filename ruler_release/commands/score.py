@@ -230,7 +230,7 @@ def runs_of_results(all_results: Sequence[Results], places: Sequence[Path]) -> R
 
 def show_scores(runs: Runs, options: ScoreCommand, table_file: Path | None = None) -> None:
     """Print the figures of scored runs, or write them to a file."""
-    from ruler_eval.figures.catalogue import chosen_figures, doubts, score_figures
+    from ruler_eval.figures.catalogue import chosen_figures, notes_on_runs, score_figures
     from ruler_eval.figures.published import published
     from ruler_eval.figures.runs import cite
     from ruler_eval.report.render import render
@@ -241,7 +241,7 @@ def show_scores(runs: Runs, options: ScoreCommand, table_file: Path | None = Non
         return
     if options.figures or format == "csv":
         figures = chosen_figures(runs, options.figures or ("scores",))
-        for sentence in doubts(runs):
+        for sentence in notes_on_runs(runs):
             note(sentence)
     else:
         figures = score_figures(runs, options.all)
