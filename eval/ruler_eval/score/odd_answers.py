@@ -13,8 +13,8 @@ from collections import Counter
 
 from ruler_common.text import number_of, shortened
 from ruler_eval.prediction import dataset_of
+from ruler_eval.run.answer_counts import is_none
 from ruler_eval.score.results import Lines
-from ruler_score.oneruler_rules import NONE_WORDS
 
 MIN_EQUAL, MIN_SHARE = 5, 0.05
 """How many rows, and which share of those answered, have the same wrong answer."""
@@ -22,9 +22,6 @@ MIN_CHARACTERS = 20
 """A shorter answer may be a guess that many rows share, unless half of the answers are this one."""
 ERROR = re.compile(r"\W*(\w*(error|exception)\b|traceback|http \d{3})", re.IGNORECASE)
 """How an error begins that a program stored as the answer; its numbers and ids differ by row."""
-NONES = {word.casefold() for words in NONE_WORDS.values() for word in words}
-"""The answers that ONERULER's prompts offer for no number, and that models give too often."""
-TAG = re.compile(r"<[^<>]*>")
 MAX_SHOWN = 80
 """Characters of an answer that are shown."""
 MIN_OTHERS, MIN_OTHERS_SHARE = 3, 0.02
@@ -51,7 +48,7 @@ def _equal_answers(lines: Lines) -> list[str]:
     rows: dict[str, set[tuple[str, int]]] = {}
     for place, answer in _wrong(lines):
         text = answer.strip()
-        if _is_none(text) and dataset_of(lines["config"][place]) == "oneruler":
+        if is_none(text) and dataset_of(lines["config"][place]) == "oneruler":
             continue
         if ERROR.match(text):
             text = re.sub(r"\w*\d\w*(-\w+)*", "…", text)
@@ -70,11 +67,6 @@ def _equal_answers(lines: Lines) -> list[str]:
                 "this in place of an answer"
             )
     return notes
-
-
-def _is_none(text: str) -> bool:
-    """Return whether an answer, with its tags or without, is a word for "none"."""
-    return TAG.sub(" ", text).strip(" .").casefold() in NONES
 
 
 def _answers_of_other_rows(lines: Lines) -> list[str]:
