@@ -241,8 +241,10 @@ def show_scores(runs: Runs, options: ScoreCommand, table_file: Path | None = Non
         return
     if options.figures or format == "csv":
         figures = chosen_figures(runs, options.figures or ("scores",))
+        shown_sentences = [sentence for figure in figures for sentence in figure.sentences]
         for sentence in notes_on_runs(runs):
-            note(sentence)
+            if sentence not in shown_sentences:
+                note(sentence)
     else:
         figures = score_figures(runs, options.all)
     if options.published:

@@ -160,6 +160,8 @@ def test_a_table_for_a_paper_comes_with_the_number_of_failed_rows(write_run):
     for options in (["--format", "csv"], ["--figure", "tasks", "--format", "latex"]):
         stderr = ruler("score", run, *options).stderr
         assert f"Not answered to the end: base {text}" in stderr
+    summary = ruler("score", run, "--figure", "summary")
+    assert (summary.stdout + summary.stderr).count("Not answered to the end") == 1
 
 
 def dashes(text: str) -> list[str]:
