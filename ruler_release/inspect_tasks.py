@@ -30,7 +30,6 @@ adds a second BOS to a template that writes one, unless it is configured so:
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import statistics
 from collections import Counter, defaultdict
@@ -82,19 +81,21 @@ ANY_MODE = "mockllm"
 """Inspect's provider for tests, which accepts every prompt."""
 TEMPLATE_THAT_ADDS_NOTHING = """-M 'chat_template="{{ messages[0].content }}"'"""
 Arguments = ParamSpec("Arguments")
+REQUIRED = {"dataset": "ruler", "config": "all_4k"}
+"""The first arguments of every task, each with an example."""
 
 
 def _show_errors_as_sentences(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
     """Turn RulerError into click's exception, which Inspect shows without a traceback.
 
-    So is a missing argument: Inspect leaves out those that a task does not have, such as `configs`.
+    A missing argument is one, too: Inspect leaves out those that a task does not have, such as
+    `configs`.
     """
 
     @functools.wraps(make)
     def make_task(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Task:
-        given = inspect.signature(make).bind_partial(*args, **kwargs).arguments
-        for name, example in (("dataset", "ruler"), ("config", "all_4k")):
-            if name not in given:
+        for place, (name, example) in enumerate(REQUIRED.items()):
+            if len(args) <= place and name not in kwargs:
                 raise ClickException(f"Missing argument: add -T {name}=…, such as {example}.")
         try:
             return make(*args, **kwargs)

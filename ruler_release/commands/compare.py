@@ -13,7 +13,7 @@ from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, check_options, names_in
 from ruler_common.text import announce, note, show
 from ruler_release import api
-from ruler_release.commands.score import SHOWN, Format, Markdown
+from ruler_release.commands.score import SHOWN, Format, Markdown, files_read
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison
@@ -92,7 +92,7 @@ def compare(options: CompareCommand) -> None:
     from ruler_eval.figures.comparisons import rank_figures, seed_figures
     from ruler_eval.figures.series import open_runs
 
-    check_file(options.out, "comparison.json", inputs=options.results)
+    check_file(options.out, "comparison.json", inputs=files_read(options.results))
     announce("Comparing")
     runs = open_runs(options.results, options.names)
     results = {run.label: run.labelled for run in runs.runs}
@@ -228,18 +228,18 @@ def analyze(options: AnalyzeCommand) -> None:
 
     Example: ruler analyze -d oneruler --tokenizer cl100k_base --tokenizer o200k_base
     """
-    from ruler_eval.figures.catalogue import doubts
+    from ruler_eval.figures.catalogue import notes_on_runs
     from ruler_eval.figures.languages import language_figures, text_tokens
     from ruler_eval.figures.series import open_runs
     from ruler_eval.report.render import render
 
-    check_file(options.out, "analysis.json", inputs=options.results)
+    check_file(options.out, "analysis.json", inputs=files_read(options.results))
     announce("Reading the results")
     analysis: dict[str, Any] = {"format": 1}
     figures: list[Figure] = []
     if options.results:
         runs = open_runs(options.results, options.names)
-        for sentence in doubts(runs):
+        for sentence in notes_on_runs(runs):
             note(sentence)
         if runs.dataset == "ruler":
             if options.errors or options.lengths:

@@ -133,7 +133,7 @@ def score(options: ScoreCommand) -> None:
     format = "markdown" if options.markdown else options.format
     is_table = len(places) > 1 or format != "text" or bool(options.figures)
     table_file = Path(options.out) if is_table and options.out is not None else None
-    check_file(table_file, f"table.{SUFFIXES[format]}", inputs=paths(options.files))
+    check_file(table_file, f"table.{SUFFIXES[format]}", inputs=files_read(paths(options.files)))
     if places:
         check_different_places(places)
         changes_scores = _changes_scores(places, options)
@@ -211,6 +211,11 @@ def _scored(options: ScoreCommand, quiet: bool) -> Results:
     return results
 
 
+def files_read(places: Sequence[Path]) -> list[Path]:
+    """Return the files of results and of answers that are named, and the results in RUN folders."""
+    return [place / "results.json" if place.is_dir() else place for place in places]
+
+
 def runs_of_results(all_results: Sequence[Results], places: Sequence[Path]) -> Runs:
     """Return results as the runs of figures, labelled by their models and places."""
     from ruler_eval.figures.series import ScoredRun, labels_of, runs_of
@@ -225,7 +230,7 @@ def runs_of_results(all_results: Sequence[Results], places: Sequence[Path]) -> R
 
 def show_scores(runs: Runs, options: ScoreCommand, table_file: Path | None = None) -> None:
     """Print the figures of scored runs, or write them to a file."""
-    from ruler_eval.figures.catalogue import chosen_figures, doubts, score_figures
+    from ruler_eval.figures.catalogue import chosen_figures, notes_on_runs, score_figures
     from ruler_eval.figures.published import published
     from ruler_eval.figures.runs import cite
     from ruler_eval.report.render import render
@@ -236,8 +241,10 @@ def show_scores(runs: Runs, options: ScoreCommand, table_file: Path | None = Non
         return
     if options.figures or format == "csv":
         figures = chosen_figures(runs, options.figures or ("scores",))
-        for sentence in doubts(runs):
-            note(sentence)
+        shown_sentences = [sentence for figure in figures for sentence in figure.sentences]
+        for sentence in notes_on_runs(runs):
+            if sentence not in shown_sentences:
+                note(sentence)
     else:
         figures = score_figures(runs, options.all)
     if options.published:

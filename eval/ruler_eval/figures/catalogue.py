@@ -86,7 +86,7 @@ def chosen_figures(runs: Runs, names: Sequence[str]) -> list[Figure]:
     return figures
 
 
-def doubts(runs: Runs) -> list[str]:
+def notes_on_runs(runs: Runs) -> list[str]:
     """Return what a figure alone does not say: warnings, and rows without a whole answer."""
     sentences = []
     for run in runs.runs:

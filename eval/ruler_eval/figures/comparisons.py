@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ruler_eval.analysis.seeds import SeedComparison
 
 _MAX_SETTING, _MAX_ONE_SIDED = 40, 8  # characters; settings
-_UNANSWERED = {"failed", "missing", "does_not_fit"}
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "which is below",
     "larger": "which is above",
@@ -164,9 +163,7 @@ def _ends_of_rows(models: Sequence[tuple[str, ComparedModel]]) -> str:
     if not any(line for _, line in lines):
         return ""
     sentences = [f"Rows of {name}: {line or 'all answered'}." for name, line in lines]
-    if any(model["counts"].keys() & _UNANSWERED for _, model in models):
-        sentences.append("A row that failed or is missing counts as wrong.")
-    return " ".join(sentences)
+    return " ".join([*sentences, "A row without a whole answer counts as wrong."])
 
 
 def counts_line(model: ComparedModel) -> str:

@@ -133,7 +133,7 @@ def _own_record(series: Series, table: PublishedTable) -> Record | None:
         record["weighted_dec"] = group["weighted_dec"]["score"]
     for length, mean in group["lengths"].items():
         record[f"at {length}"] = mean["score"]
-        if mean["tasks"] < group["tasks"]:
+        if length in table.lengths and mean["tasks"] < group["tasks"]:
             record["tasks"] = f"{mean['tasks']} of {group['tasks']}"
     return record
 

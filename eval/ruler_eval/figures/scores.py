@@ -334,8 +334,11 @@ def averages(runs: Runs) -> Figure:
         for series in runs.series:
             if name not in series.groups:
                 continue
+            group = series.groups[name]
             record = _score_record(series, name)
-            record["effective"] = effective_length(series.groups[name]).brief
+            record["effective"] = effective_length(group).brief
+            if record["average"] is not None:
+                record["tasks"] = _name_of_average(name, group)
             record["low"], record["high"] = record["average interval"] or (None, None)
             if record["average"] is not None or record["effective"] not in ("-", ""):
                 records.append(record)
@@ -372,7 +375,25 @@ def group_name(name: str, group: GroupSummary) -> str:
     short = name.partition(" (")[0]
     if any(mean["tasks"] != group["tasks"] for mean in group["lengths"].values()):
         return f"{short}, {mean_name(group)}"
-    return f"all {group['tasks']} tasks" if name == "all" else short
+    return _whole_name(name, group)
+
+
+def _name_of_average(name: str, group: GroupSummary) -> str:
+    """Return the name of averages over lengths: `all 13 tasks`; `all 13 tasks, at 4K` if only some.
+
+    They are over the lengths at which every task was scored.
+    """
+    lengths = [length for length, mean in group["lengths"].items() if mean["tokens"]]
+    complete = complete_lengths(group)
+    whole = _whole_name(name, group)
+    if len(complete) == len(lengths):
+        return whole
+    return f"{whole}, at {', '.join(length.upper() for length in complete)}"
+
+
+def _whole_name(name: str, group: GroupSummary) -> str:
+    """Return the name of a group of which every task was scored."""
+    return f"all {group['tasks']} tasks" if name == "all" else name.partition(" (")[0]
 
 
 def mean_name(group: GroupSummary) -> str:

@@ -6,20 +6,32 @@ asked for, empty or equal answers, and answers that all end at their token limit
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from ruler_common.text import number_of, shortened
 from ruler_eval.run.records import Record
+from ruler_score.oneruler_rules import NONE_WORDS
 
 MAX_EMPTY_SHARE = 0.1
 """The share of empty answers from which they are reported."""
 MIN_EQUAL, MIN_EQUAL_SHARE = 5, 0.2
 """How many answers, and which share, have the same text before that is reported."""
 MIN_CHARACTERS = 30
-"""Characters of such a text: a shorter one may be right for many rows, such as "none"."""
+"""Characters of such a text: a shorter one may be right for many rows."""
 MAX_SHOWN = 80
 """Characters of it that are shown."""
+_NONES = {word.casefold() for words in NONE_WORDS.values() for word in words}
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def is_none(text: str) -> bool:
+    """Return whether an answer is a word for "none", in ONERULER's tags or without.
+
+    It is right for many rows, and some models give it to many others.
+    """
+    return _TAG.sub(" ", text).strip(" .").casefold() in _NONES
 
 
 @dataclass
@@ -69,7 +81,7 @@ class AnswerCounts:
             self.empty += 1
 
     def _add_text(self, text: str) -> None:
-        if len(text) < MIN_CHARACTERS:
+        if len(text) < MIN_CHARACTERS or is_none(text):
             return
         key = hash(text)
         self.texts[key] += 1

@@ -12,6 +12,8 @@ import re
 from collections import Counter
 
 from ruler_common.text import number_of, shortened
+from ruler_eval.prediction import dataset_of
+from ruler_eval.run.answer_counts import is_none
 from ruler_eval.score.results import Lines
 
 MIN_EQUAL, MIN_SHARE = 5, 0.05
@@ -46,6 +48,8 @@ def _equal_answers(lines: Lines) -> list[str]:
     rows: dict[str, set[tuple[str, int]]] = {}
     for place, answer in _wrong(lines):
         text = answer.strip()
+        if is_none(text) and dataset_of(lines["config"][place]) == "oneruler":
+            continue
         if ERROR.match(text):
             text = re.sub(r"\w*\d\w*(-\w+)*", "…", text)
         if text:

@@ -441,13 +441,17 @@ def _notes_on_ends(file: Path, rows: Iterable[Prediction]) -> list[str]:
     ]
 
 
-def _notes_on_cut_texts(file: Path, rows: Iterable[Prediction]) -> list[str]:
-    """Return a note on answers that a spreadsheet, a database or a log cut at its limit."""
-    texts = {row.text for row in rows}
-    limit = max(map(len, texts), default=0)
+def _notes_on_cut_texts(file: Path, rows: Sequence[Prediction]) -> list[str]:
+    """Return a note on answers that a spreadsheet, a database or a log cut at its limit.
+
+    Answers that ended at max_new_tokens may repeat a token up to a round number of characters.
+    """
+    limit = max((len(row.text) for row in rows), default=0)
     is_round = limit % 100 == 0 or limit & (limit + 1) == 0 or limit & (limit - 1) == 0
-    cut = sum(len(text) == limit for text in texts)
-    if limit < MIN_LIMIT or not is_round or (cut < MIN_CUT and limit != SPREADSHEET):
+    ended = {row.text for row in rows if row.finish_reason != "length"}
+    cut = sum(len(text) == limit for text in ended)
+    min_cut = 1 if limit == SPREADSHEET else MIN_CUT
+    if limit < MIN_LIMIT or not is_round or cut < min_cut:
         return []
     return [
         f"{file}: {number_of(cut, 'answer')} of exactly {limit:,} characters, and none is longer: "

@@ -54,10 +54,10 @@ def not_whole(counts: Mapping[Trouble, int]) -> dict[Trouble, int]:
 
 
 def rows_not_whole(cells: Collection[Cell]) -> str:
-    """Return the numbers of rows that have no whole answer: `3 failed of 500 rows`, or ""."""
+    """Return the numbers of rows that have no whole answer: `3 failed (of 500 rows)`, or ""."""
     named = troubles_in_words(not_whole(count_troubles(cells)))
     rows = sum(cell["rows_requested"] for cell in cells)
-    return f"{', '.join(named)} of {number_of(rows, 'row')}" if named else ""
+    return f"{', '.join(named)} (of {number_of(rows, 'row')})" if named else ""
 
 
 def troubles_in_words(counts: Mapping[Trouble, int]) -> list[str]:

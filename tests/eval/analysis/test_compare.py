@@ -161,7 +161,7 @@ def test_failed_rows_are_counted_with_the_verdict_and_left_out_of_a_second_one(w
     text = " ".join(stdout.split())
     assert "good (A) leads bad (B) by 64.0 points" in text
     assert "Rows of A: all answered. Rows of B: 1 missing, 15 failed." in text
-    assert "A row that failed or is missing counts as wrong." in text
+    assert "A row without a whole answer counts as wrong." in text
     assert "Without the 16 rows that failed or are missing, A − B is +0.0 points, [" in text
     result = json.loads(out.read_text(encoding="utf-8"))
     counts = {"failed": 15, "missing": 1, "truncated_scored": 1}

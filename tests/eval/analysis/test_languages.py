@@ -215,7 +215,7 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
 
 def test_the_command_says_how_many_rows_were_not_answered_to_the_end(runs):
     stderr = ruler("analyze", *runs).stderr
-    assert re.search(r"Not answered to the end: .* \d+ truncated of \d+ rows", stderr)
+    assert re.search(r"Not answered to the end: .* \d+ truncated \(of \d+ rows\)", stderr)
 
 
 def test_flags_without_an_effect_and_one_run_twice_are_refused(runs):

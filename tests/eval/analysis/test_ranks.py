@@ -45,7 +45,17 @@ def test_failed_rows_are_named_beside_the_verdict():
     models["c"]["configurations"]["vt_4k"]["failed"] = 60
     verdict = render(rank_figures(ranks(models))[:1], "text")
     assert "Rows of a: all answered. Rows of b: all answered. Rows of c: 60 failed." in verdict
-    assert "failed or is missing counts as wrong" in verdict
+    assert "A row without a whole answer counts as wrong." in verdict
+
+
+@pytest.mark.parametrize("trouble", ["does_not_fit", "truncated"])
+def test_rows_that_did_not_fit_or_were_truncated_are_said_to_count_as_wrong(trouble):
+    models = {name: model(name, vt_4k=wrong) for name, wrong in (("a", 0), ("b", 2), ("c", 60))}
+    cell = models["c"]["configurations"]["vt_4k"]
+    cell["failed"] = 60 if trouble == "does_not_fit" else 0
+    cell[trouble] = 60
+    verdict = render(rank_figures(ranks(models))[:1], "text")
+    assert "A row without a whole answer counts as wrong." in verdict
 
 
 def test_equal_models_share_a_rank_and_few_rows_leave_all_possible():

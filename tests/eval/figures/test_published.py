@@ -89,3 +89,14 @@ def test_an_average_over_lengths_of_no_published_model_is_not_beside_theirs(tmp_
     stdout = ruler_output("score", file, "--published")
     rows = [line.split() for line in stdout.splitlines() if line.startswith("own: ")]
     assert [rows[0][3], rows[0][9]] == own if own else not rows
+
+
+def test_tasks_that_lack_a_score_at_a_length_of_no_published_model_are_not_counted(tmp_path):
+    lines = []
+    for task, length in itertools.product(TASKS["ruler"], ("2k", "4k")):
+        if (task, length) != ("qa_2", "2k"):
+            lines.append(record(f"{task}_{length}", 0, "1000000", outputs=["1000000"]))
+    file = write_lines(tmp_path / "answers.jsonl", *lines)
+    stdout = ruler_output("score", file, "--published")
+    own = next(line for line in stdout.splitlines() if line.startswith("own: "))
+    assert own.split()[2:4] == ["model", "100.0"]

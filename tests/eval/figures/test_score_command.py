@@ -167,6 +167,9 @@ def test_no_file_replaces_the_records_of_a_run_or_an_input(built, tmp_path):
         (("score", guesses, "--dataset", built), guesses, read),
         (("errors", guesses, "--dataset", built), guesses, read),
         (("compare", *results), results[0], read),
+        (("compare", *runs), results[0], read),
+        (("analyze", *runs), results[0], read),
+        (("score", *runs, "--format", "json"), results[0], read),
     ):
         before = file.read_bytes()
         assert f"'{file}' {why}" in ruler_error(*arguments, "--out", file)

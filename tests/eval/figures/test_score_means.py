@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
 
+from ruler_common.names import TASKS
 from ruler_eval.figures.series import open_runs
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import (
+    record,
     right,
     standard_suite,
     tagged,
+    write_lines,
     write_oneruler,
     write_run_folder,
 )
@@ -91,6 +95,17 @@ def test_the_mean_of_a_category_says_over_how_many_of_its_tasks_it_is(write_run)
     (whole,) = [line for line in lines if line.startswith("multi-hop")]
     assert whole.startswith("multi-hop tracing  ")
     assert "*" not in whole
+
+
+def test_an_average_over_lengths_says_over_which_of_them_it_is(tmp_path):
+    """Not over fewer tasks: a length that lacks a task is in no average."""
+    lines = []
+    for task, length in itertools.product(TASKS["ruler"], ("2k", "4k")):
+        if (task, length) != ("qa_2", "2k"):
+            lines.append(record(f"{task}_{length}", 0, "1000000", outputs=["1000000"]))
+    stdout = ruler_output("score", write_lines(tmp_path / "answers.jsonl", *lines))
+    averages = rows_of(stdout[stdout.index("Averages (") :].partition("Change from")[0])
+    assert {"all 13 tasks, at 4K", "question answering, at 4K", "retrieval"} <= averages.keys()
 
 
 def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, built):

@@ -138,7 +138,7 @@ def test_a_row_that_its_text_was_scored_by_is_neither_doubtful_nor_counted_twice
     runs = open_runs([run])
     assert count_troubles(runs.runs[0].results["configurations"].values()) == {"truncated": rows}
     assert all(record["is_flawed"] for record in tasks(runs)[0].records)
-    assert f"Not answered to the end: base {rows} truncated of {rows} rows." in "".join(
+    assert f"Not answered to the end: base {rows} truncated (of {rows} rows)." in "".join(
         summary(runs, []).sentences
     )
 
@@ -153,13 +153,15 @@ def test_a_table_for_a_paper_comes_with_the_number_of_failed_rows(write_run):
         "base",
     )
     rows = 13 * 2 * 5
-    said = f"{rows * 4 // 5} failed of {rows} rows."
+    text = f"{rows * 4 // 5} failed (of {rows} rows)."
     latex = ruler_output("score", run, "--format", "latex")
-    assert f"\n% Not answered to the end: base {said}\n" in latex
-    assert f"Not answered to the end: {said}" in ruler_output("score", run, "--cite")
+    assert f"\n% Not answered to the end: base {text}\n" in latex
+    assert f"Not answered to the end: {text}" in ruler_output("score", run, "--cite")
     for options in (["--format", "csv"], ["--figure", "tasks", "--format", "latex"]):
         stderr = ruler("score", run, *options).stderr
-        assert f"Not answered to the end: base {said}" in stderr
+        assert f"Not answered to the end: base {text}" in stderr
+    summary = ruler("score", run, "--figure", "summary")
+    assert (summary.stdout + summary.stderr).count("Not answered to the end") == 1
 
 
 def dashes(text: str) -> list[str]:

@@ -65,6 +65,12 @@ def test_one_text_in_place_of_many_answers_is_reported():
     assert summary_of([busy] * 4 + [GOOD] * 10)[0].startswith("No failures")
 
 
+def test_none_in_long_tags_is_not_taken_for_a_text_of_a_gateway():
+    """The right answer to every row of niah_none in German."""
+    none = {"text": "<Antwort> Keine vorhanden </Antwort>", "completion_tokens": 9}
+    assert not any("word for word" in line for line in summary_of([none] * 25))
+
+
 @pytest.mark.parametrize("end", [{"finish_reason": "length"}, {"at_limit": True}])
 def test_answers_that_all_use_all_their_tokens_are_reported(end):
     full = {"text": "and so on", "completion_tokens": 30, **end}

@@ -183,3 +183,13 @@ def test_answers_that_a_table_cut_at_its_limit_are_noted(tmp_path, lengths, is_n
         lines.append({"config": "vt_4k", "index": index, "prediction": text, "outputs": ["A"]})
     notes = read(write_lines(tmp_path / "vt_4k.jsonl", *lines)).damaged
     assert any("were they cut there" in note for note in notes) is is_noted
+
+
+def test_answers_that_ended_at_their_token_limit_are_not_called_cut(tmp_path):
+    """A model that repeats two characters up to 128 tokens."""
+    lines = []
+    for index in range(5):
+        fields = {"config": "niah_single_1_4k", "index": index, "outputs": ["1234567"]}
+        lines.append({**fields, "prediction": f"{index}." * 128, "finish_reason": "length"})
+    notes = read(write_lines(tmp_path / "niah_single_1_4k.jsonl", *lines)).damaged
+    assert not any("were they cut there" in note for note in notes)

@@ -107,3 +107,19 @@ def test_each_of_several_references_has_a_separate_depth(many, tmp_path):
     assert sum(bin["n"] for bin in depth) == 16
     assert sum(bin["score"] * bin["n"] for bin in depth if bin["n"]) == 400
     assert cells["niah_none_8k_pl_cl100k"]["depth"] is None
+
+
+def test_none_in_answer_to_many_questions_is_not_taken_for_a_text_of_a_gateway(tmp_path):
+    """ONERULER's prompts offer the word, and some models give it too often."""
+    root = write_oneruler(tmp_path / "release", rows=6)
+    release = Release.open(str(root))
+    for text, is_noted in (("Brak.", False), ("Try again.", True)):
+        run = write_run_folder(
+            tmp_path / text,
+            root,
+            lambda config, row, text=text: tagged(release, config, text),
+            [f"{task}_8k_pl_cl100k" for task in ("niah_single", "niah_multivalue")],
+        )
+        ruler_output("score", run)
+        notes = load(run / "results.json")["notes"]
+        assert any("word for word" in note for note in notes) is is_noted

@@ -112,7 +112,7 @@ def test_missing_rows_are_counted_among_all_rows_of_a_partial_result(write_run):
     run = write_run(first_row, configs=["vt_4k"])
     ruler_output("score", run, "--partial")
     sentences = sentences_of(runs_of(open_answered_runs([run])), [])
-    assert sentences[-1] == "Not answered to the end: run 4 missing of 5 rows."
+    assert sentences[-1] == "Not answered to the end: run 4 missing (of 5 rows)."
 
 
 def test_a_run_at_0k_only_has_no_empty_section(answered, page):
