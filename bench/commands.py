@@ -1,7 +1,9 @@
 """Run a `ruler` command, and measure what all its processes take together.
 
-took = measure("verify", root, "--workers", 1)
-took.cpu, took.clock, took.memory
+    took = measure("verify", root, "--workers", 1)
+    took.cpu, took.clock, took.memory
+
+The memory is sampled, so that of a command of a second or two may be more.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _remedy_for_missing(root: Path) -> str:
     if root.is_dir():
         for folder in root.resolve().parents:
             if (folder / MANIFEST).is_file():
-                return f"It is inside of the release '{folder}': name that folder."
+                return f"It is inside the release '{folder}': name that folder."
     releases = [path.parent.name for path in root.parent.glob(f"*/{MANIFEST}")]
     near = difflib.get_close_matches(root.name, releases, n=1)
     if near:

@@ -125,5 +125,5 @@ def test_a_folder_inside_of_a_release_is_refused_with_the_name_of_the_release(tm
     with pytest.raises(RulerError, match="Build one: ruler build"):
         read_manifest(folder)
     (tmp_path / "ruler" / "manifest.json").write_text("{}")
-    with pytest.raises(RulerError, match=f"inside of the release '{tmp_path}/ruler': name that"):
+    with pytest.raises(RulerError, match=f"inside the release '{tmp_path}/ruler': name that"):
         read_manifest(folder)

@@ -1,7 +1,9 @@
 """How scores depend on a task's parameters, and which tasks agree: `complexity`, `correlation`.
 
-complexity(runs)          # Figures 2 and 3 of RULER (arXiv:2404.06654, section 5)
-correlation_of(runs)      # Figure 5
+    complexity(runs)          # Figures 2 and 3 of RULER (arXiv:2404.06654, section 5)
+    correlation_of(runs)      # Figure 5
+
+What they show is computed by analysis/complexity.py.
 """
 
 from __future__ import annotations

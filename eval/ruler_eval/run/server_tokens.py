@@ -1,8 +1,10 @@
 """What a server says about tokens and chat templates: /tokenize of vLLM and llama.cpp, and more.
 
-tokens = ServerTokens(connection, "org/model", provider, props)
-tokens.count({"prompt": "a"})                 # None if the server does not count
-tokens.ids("a", special_tokens=True)
+    tokens = ServerTokens(connection, "org/model", provider, props)
+    tokens.count({"prompt": "a"})                 # None if the server does not count
+    tokens.ids("a", special_tokens=True)
+
+Nothing is asked before it is needed.
 """
 
 from __future__ import annotations

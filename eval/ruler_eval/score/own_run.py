@@ -140,7 +140,12 @@ def open_again(source: str, revision: str | None) -> Release:
     """
     if not Path(source).is_dir() and revision is None:
         raise RulerError(f"The run was made on '{source}', which was not found: add --dataset.")
-    return Release.open(source, revision)
+    try:
+        return Release.open(source, revision)
+    except RulerError as error:
+        raise RulerError(
+            f"The run was made on '{source}', which cannot be opened: {error} Or add --dataset."
+        ) from error
 
 
 def stopped_at(run: RunFacts) -> StoppedAt | None:

@@ -1,8 +1,8 @@
 """The prompts in the answers of a file: cut off, or noted if they are unknown.
 
-prompts = PromptCutter(Path("vt.jsonl"), names, release)
-prompts.cut_off(prediction, prompt)       # some programs write prompt and answer as one text
-prompts.notes(answers=500)                # "vt.jsonl: 500 predictions held the prompt, …"
+    prompts = PromptCutter(Path("vt.jsonl"), names, release)
+    prompts.cut_off(prediction, prompt)       # some programs write prompt and answer as one text
+    prompts.notes(answers=500)                # "vt.jsonl: 500 predictions held the prompt, …"
 
 A wrong answer finds its references in the prompt, so a file whose prompts cannot be cut off is
 refused.

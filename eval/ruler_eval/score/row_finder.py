@@ -1,7 +1,9 @@
 """The rows of a release by what they ask, for answers that have no index.
 
-rows = RowFinder(release)
-rows.find("vt_4k", question, ["VAR A"], where="predictions.csv:1")     # the index of the row
+    rows = RowFinder(release)
+    rows.find("vt_4k", question, ["VAR A"], where="predictions.csv:1")     # the index of the row
+
+Some tools write the question and the references of a row, and not its index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """How many rows are missing, failed, were truncated and so on: the counts beside scores.
 
-count_troubles(results["configurations"].values())  # {"failed": 3, "truncated": 1}
-troubles_in_words({"failed": 3, "truncated": 1})    # ["3 failed", "1 truncated"]
+    count_troubles(results["configurations"].values())  # {"failed": 3, "truncated": 1}
+    troubles_in_words({"failed": 3, "truncated": 1})    # ["3 failed", "1 truncated"]
+
+The counts of configurations are those of score/cells.py.
 """
 
 from __future__ import annotations
