@@ -27,13 +27,13 @@ from ruler_eval.figures.runs import (
     headline,
     rows_figure,
     runs_figure,
+    warnings_about,
 )
 from ruler_eval.figures.scores import averages, groups, scores
 from ruler_eval.figures.series import Runs, runs_of
 from ruler_eval.figures.structure import complexity, correlation_of
 from ruler_eval.figures.summary import summary, unanswered
 from ruler_eval.figures.task_scores import cells, control, tasks, variants, words
-from ruler_eval.score.results import warnings_of
 from ruler_eval.score.troubles import count_troubles, troubles_in_words
 
 FIGURES: dict[str, Callable[[Runs], list[Figure]]] = {
@@ -90,7 +90,7 @@ def notes_on_runs(runs: Runs) -> list[str]:
     """Return what a figure alone does not say: warnings, and rows without a whole answer."""
     sentences = []
     for run in runs.runs:
-        sentences += [f"{run.label}: {warning}." for warning in warnings_of(run.results)]
+        sentences += [f"{run.label}: {warning}." for warning in warnings_about(run)]
     return [*sentences, *unanswered(runs)]
 
 
