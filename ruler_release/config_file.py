@@ -96,7 +96,7 @@ def _write(file: Path, values: Mapping[str, Any], command: click.Command) -> Non
     flags = _flags(command)
     if file.exists() and not _has_only(file, flags):
         raise RulerError(
-            f"'{file}' has other things than flags and would be lost: name another file with "
+            f"'{file}' holds more than flags, which would be lost: name another file with "
             "--write-config."
         )
     lines = []
@@ -111,7 +111,7 @@ def _write(file: Path, values: Mapping[str, Any], command: click.Command) -> Non
 
 
 def _has_only(file: Path, flags: Mapping[str, click.Option]) -> bool:
-    """Return whether a file is one of flags, which another --write-config may replace."""
+    """Return whether a file holds only flags, so that --write-config may replace it."""
     try:
         return all(key.replace("_", "-") in flags for key in read_toml(file))
     except RulerError:  # not TOML

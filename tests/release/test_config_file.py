@@ -37,7 +37,7 @@ def test_only_a_file_of_flags_is_replaced(here):
     for text in ('extends = "ruler"\n[tasks.vt]\nfamily = "variable_tracking"\n', "not TOML"):
         (here / "suite.toml").write_text(text)
         error = ruler_error("eval", *flags, "suite.toml")
-        assert "'suite.toml' has other things than flags and would be lost: name another" in error
+        assert "'suite.toml' holds more than flags, which would be lost: name another" in error
         assert (here / "suite.toml").read_text() == text
 
 

@@ -230,9 +230,9 @@ def _are_worth_gigatoken(jobs: list[FileJob], manifest: Manifest, sources: Sourc
     """Return whether gigatoken saves more time than it takes to load, 0.2 s or more.
 
     Args:
-        jobs: All files asked for, so that a continued build counts as an uninterrupted one does.
-        manifest: Has their tasks.
-        sources: Have the texts: RULER's are counted whole, ONERULER's as far as windows need them.
+        jobs: All the files asked for, so that a resumed build makes the same choice.
+        manifest: Describes their tasks.
+        sources: Their texts. RULER's are counted in full, ONERULER's only as far as windows reach.
     """
     tokens = sum(job.tokens for job in jobs)
     if tokens < _TOKENS_WORTH_GIGATOKEN and manifest["dataset"] == "ruler":

@@ -94,7 +94,7 @@ def ranks(results: Mapping[str, Results]) -> Ranking:
 
 
 def _of_rows(pairs: Pairs, chosen: Mapping[str, Sequence[int]]) -> Pairs:
-    """Return the pairs of some rows of each configuration."""
+    """Return the pairs of these rows of each configuration only."""
     kept = {}
     for name, indices in chosen.items():
         rows = pairs.rows[name]

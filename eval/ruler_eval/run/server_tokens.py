@@ -4,7 +4,7 @@
     tokens.count({"prompt": "a"})                 # None if the server does not count
     tokens.ids("a", special_tokens=True)
 
-Nothing is asked before it is needed.
+The server is asked only when an answer is needed.
 """
 
 from __future__ import annotations

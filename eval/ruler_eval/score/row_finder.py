@@ -1,9 +1,9 @@
-"""The rows of a release by what they ask, for answers that have no index.
+"""Find the index of a release's row by what the row asks, for answers without an index.
 
     rows = RowFinder(release)
     rows.find("vt_4k", question, ["VAR A"], where="predictions.csv:1")     # the index of the row
 
-Some tools write the question and the references of a row, and not its index.
+Some tools write a row's question and references but not its index.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ruler_eval.score.values import are_free_text, read_references
 
 
 class AskedRows:
-    """The rows of a configuration by what they ask."""
+    """The rows of a configuration, looked up by what they ask."""
 
     def __init__(self, rows: Iterable[PartialRow], knows_questions: bool) -> None:
         self._knows_questions = knows_questions
@@ -35,7 +35,7 @@ class AskedRows:
         return (question if self._knows_questions else None), tuple(outputs)
 
     def take(self, question: str | None, outputs: Iterable[str]) -> int | None:
-        """Return the first row that asks this and was not taken before."""
+        """Return the index of the first such row that has not been taken; None if none is left."""
         key = self._key(question, outputs)
         indices = self._remaining.get(key)
         if not indices:
@@ -45,21 +45,21 @@ class AskedRows:
 
     @property
     def ambiguous(self) -> int:
-        """The number of rows taken for which another row that asks the same was not taken."""
+        """How many rows were taken while another that asks the same thing was left."""
         return sum(count for key, count in self._taken.items() if self._remaining[key])
 
 
 class RowFinder:
-    """The rows of all configurations of a release, if there is one, by what they ask."""
+    """Finds rows of a release, if there is one, by what they ask."""
 
     def __init__(self, release: Release | None) -> None:
         self._release = release
         self._asked: dict[str, AskedRows] = {}  # by configuration
 
     def find(self, config: str, question: str | None, references: Any, where: str) -> int | None:
-        """Return the row with a question and references; None if there is no release.
+        """Return the index of the row that asks this; None if no release has the configuration.
 
-        Rows that ask the same are taken in their order.
+        If several rows ask the same thing, they are returned one after another.
 
         Args:
             config: the configuration.
@@ -86,5 +86,5 @@ class RowFinder:
 
     @property
     def ambiguous(self) -> int:
-        """The number of rows found that may be another one, which asks the same."""
+        """How many of the rows found might be another row, because both ask the same thing."""
         return sum(rows.ambiguous for rows in self._asked.values())

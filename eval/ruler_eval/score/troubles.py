@@ -30,7 +30,7 @@ TROUBLES: Mapping[Trouble, str] = {
 }
 """The counts of rows, in words. A truncated row that was scored by its text is counted as that."""
 HARMLESS: Collection[Trouble] = ("truncated_scored", "thinking")
-"""What makes no score doubtful."""
+"""Counts that cast no doubt on a score."""
 NOT_WHOLE: tuple[Trouble, ...] = ("missing", "failed", "does_not_fit", "truncated")
 """The counts of rows without a whole answer."""
 
